@@ -1,0 +1,18 @@
+//! Search spaces: everything a sentence could become, with features and metric statistics.
+
+mod pools;
+mod texts;
+
+pub use pools::{Hypothesis, Pools, PoolsBuilder};
+pub use texts::Texts;
+
+/// The first position of the largest value, and that value; NaN never wins.
+pub fn argmax(values: impl Iterator<Item = f64>) -> Option<(usize, f64)> {
+    let mut best: Option<(usize, f64)> = None;
+    for (position, value) in values.enumerate() {
+        if best.is_none_or(|(_, top)| value > top || (top.is_nan() && !value.is_nan())) {
+            best = Some((position, value));
+        }
+    }
+    best
+}
