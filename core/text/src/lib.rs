@@ -1,7 +1,13 @@
 //! Names, compressed text files and errors that say where and what to do.
 
 mod error;
+mod lines;
 mod names;
+mod number;
+mod write;
 
 pub use error::{Error, Result};
+pub use lines::{Lines, utf8};
 pub use names::Names;
+pub use number::{Number, number};
+pub use write::AtomicWriter;
