@@ -1,0 +1,121 @@
+"""Where a run stood: arrays and plain values in one file that cannot execute code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tunesmith.errors import InputError
+from tunesmith.runs.atomic import atomic_write
+from tunesmith.runs.plain import plain
+
+FORMAT = 1
+_META = "tunesmith"
+_REMEDY = "start the run again in a new directory"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Arrays and JSON values of a run at one moment, and how many events came before it."""
+
+    arrays: dict[str, npt.NDArray[Any]]
+    state: dict[str, Any]
+    events: int = 0
+    events_bytes: int = 0
+
+
+def write_checkpoint(
+    path: Path,
+    arrays: Mapping[str, npt.ArrayLike],
+    state: Mapping[str, object],
+    events: int = 0,
+    events_bytes: int = 0,
+) -> None:
+    """Replace the checkpoint atomically; arrays of Python objects are a `TypeError`.
+
+    Array names may be any text: the file numbers them and keeps their names in its JSON.
+    """
+    names = list(arrays)
+    stored = [np.ascontiguousarray(arrays[name]).reshape(np.shape(arrays[name])) for name in names]
+    for name, array in zip(names, stored, strict=True):
+        if array.dtype.hasobject:
+            raise TypeError(f"array {name!r} holds Python objects, which a checkpoint must not")
+    meta = {
+        "format": FORMAT,
+        "names": names,
+        "digest": _digest(stored),
+        "events": events,
+        "events_bytes": events_bytes,
+        "state": plain(state),
+    }
+    text = json.dumps(meta, allow_nan=False).encode()
+    members: dict[str, Any] = {str(index): array for index, array in enumerate(stored)}
+    members[_META] = np.frombuffer(hashlib.sha256(text).digest() + text, np.uint8)
+    with atomic_write(path) as stream:
+        np.savez(stream, **members)
+
+
+def read_checkpoint(path: Path) -> Checkpoint | None:
+    """Return the checkpoint, or None when there is none yet.
+
+    A file that is damaged, foreign, or holds anything that would have to be unpickled is
+    refused with an `InputError`.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            text = _verified(archive[_META].tobytes())
+            meta = json.loads(text)
+            if meta["format"] != FORMAT:
+                raise ValueError(f"format {meta['format']} is not known here")
+            stored = [archive[str(index)] for index in range(len(meta["names"]))]
+        if _digest(stored) != meta["digest"]:
+            raise ValueError("the checksum does not match")
+        return Checkpoint(
+            arrays=dict(zip(meta["names"], stored, strict=True)),
+            state=meta["state"],
+            events=meta["events"],
+            events_bytes=meta["events_bytes"],
+        )
+    except FileNotFoundError:
+        return None
+    except (
+        AttributeError,
+        EOFError,
+        IndexError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        OSError,
+        OverflowError,
+        RuntimeError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise InputError(
+            f"the checkpoint is damaged: {error}", file=str(path), remedy=_REMEDY
+        ) from error
+
+
+def _verified(blob: bytes) -> bytes:
+    if hashlib.sha256(blob[32:]).digest() != blob[:32]:
+        raise ValueError("the checksum does not match")
+    return blob[32:]
+
+
+def _digest(arrays: list[npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
