@@ -1,1 +1,26 @@
+//! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
+mod gain;
+mod loss;
+mod model;
+mod pass;
+mod risk;
+mod rng;
+mod rows;
+mod select;
+mod sweep;
+pub mod update;
+
+pub use gain::{Gain, GainKind, GainScale};
+pub use loss::Loss;
+pub use model::Model;
+pub use pass::{Observed, Pass, sample_rows};
+pub use risk::{Objective, expected_gain};
+pub use rng::Rng;
+pub use rows::{Kind, Rows};
+pub use select::{Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit};
+pub use sweep::{LineSearch, Step, Walker};
+pub use update::{Separate, Stepped, Update};
+
+/// What a selector or an update written elsewhere may fail with.
+pub type Fault = Box<dyn std::error::Error + Send + Sync>;

@@ -1,9 +1,11 @@
 //! Search spaces: everything a sentence could become, with features and metric statistics.
 
 mod pools;
+mod space;
 mod texts;
 
 pub use pools::{Hypothesis, Pools, PoolsBuilder};
+pub use space::{PoolSpace, Space};
 pub use texts::Texts;
 
 /// The first position of the largest value, and that value; NaN never wins.

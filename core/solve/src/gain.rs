@@ -1,0 +1,177 @@
+//! A metric put in context for one sentence.
+
+use std::sync::Arc;
+
+use tunesmith_metric::{Metric, Table};
+
+/// How a sentence's statistics become a gain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GainKind {
+    /// The sentence alone, smoothed (BLEU+1).
+    Sentence,
+    /// `gain(B + b(e))`, B the statistics chosen so far, multiplied by `decay` after each
+    /// sentence; with `oracle` the background follows y+ instead of the model's best.
+    Background { decay: f64, oracle: bool },
+    /// Epoch 1: as `Sentence`. Later: the previous epoch's corpus with this sentence exchanged,
+    /// the difference multiplied by the number of sentences.
+    Context,
+}
+
+/// What gains are multiplied by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GainScale {
+    One,
+    /// Length of the sentence.
+    Length,
+    /// Length of the sentence and of the decayed background.
+    Background,
+}
+
+/// Gains of all sentences, with the state that goes from sentence to sentence.
+#[derive(Clone)]
+pub struct Gain {
+    metric: Arc<dyn Metric>,
+    kind: GainKind,
+    scale: GainScale,
+    lengths: Arc<[f64]>,
+    alone: Arc<[f64]>,
+    background: Vec<f64>,
+    background_length: f64,
+    previous: Vec<f64>,
+    current: Vec<f64>,
+    corpus: Vec<f64>,
+}
+
+impl Gain {
+    /// `first` holds the statistics of every sentence's first-ranked hypothesis, `lengths` one
+    /// number per sentence. The background starts at the mean of `first`, so that no gain is
+    /// taken against nothing.
+    pub fn new(
+        metric: Arc<dyn Metric>,
+        kind: GainKind,
+        scale: GainScale,
+        table: &Table,
+        lengths: Vec<f64>,
+        first: &[f64],
+    ) -> Self {
+        let width = metric.width();
+        let alone: Vec<f64> = match kind {
+            GainKind::Background { .. } => Vec::new(),
+            _ => (0..table.sentences())
+                .flat_map(|sentence| table.rows(sentence).chunks_exact(width))
+                .map(|row| metric.sentence_gain(row))
+                .collect(),
+        };
+        let count = (first.len() / width).max(1) as f64;
+        let mut background = vec![0.0; width];
+        for row in first.chunks_exact(width) {
+            background.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / count);
+        }
+        let background_length = lengths.iter().sum::<f64>() / count;
+        let context = if kind == GainKind::Context { lengths.len() * width } else { 0 };
+        Gain {
+            metric,
+            kind,
+            scale,
+            lengths: lengths.into(),
+            alone: alone.into(),
+            background,
+            background_length,
+            previous: Vec::new(),
+            current: vec![0.0; context],
+            corpus: Vec::new(),
+        }
+    }
+
+    /// The gain of each distinct statistics row of a sentence.
+    pub fn gains(&self, sentence: usize, table: &Table, out: &mut Vec<f64>) {
+        let width = self.metric.width();
+        match self.kind {
+            GainKind::Background { .. } => {
+                self.metric.gains(&self.background, table.rows(sentence), out);
+            }
+            GainKind::Context if !self.previous.is_empty() => {
+                let own = &self.previous[sentence * width..(sentence + 1) * width];
+                let base: Vec<f64> =
+                    self.corpus.iter().zip(own).map(|(corpus, own)| corpus - own).collect();
+                let whole = self.metric.gain(&self.corpus);
+                let count = self.lengths.len() as f64;
+                self.metric.gains(&base, table.rows(sentence), out);
+                out.iter_mut().for_each(|gain| *gain = whole + count * (*gain - whole));
+            }
+            _ => {
+                out.clear();
+                out.extend_from_slice(&self.alone[table.range(sentence)]);
+            }
+        }
+        let scale = match self.scale {
+            GainScale::One => return,
+            GainScale::Length => self.lengths[sentence],
+            GainScale::Background => self.background_length + self.lengths[sentence],
+        };
+        out.iter_mut().for_each(|gain| *gain *= scale);
+    }
+
+    /// Tells what was chosen for a sentence, so that the next gain can know.
+    pub fn observe(&mut self, sentence: usize, model: &[f64], oracle: &[f64]) {
+        match self.kind {
+            GainKind::Background { decay, oracle: follow } => {
+                let chosen = if follow { oracle } else { model };
+                for (sum, value) in self.background.iter_mut().zip(chosen) {
+                    *sum = decay * (*sum + value);
+                }
+                self.background_length = decay * (self.background_length + self.lengths[sentence]);
+            }
+            GainKind::Context => {
+                let width = self.metric.width();
+                self.current[sentence * width..(sentence + 1) * width].copy_from_slice(model);
+            }
+            GainKind::Sentence => {}
+        }
+    }
+
+    /// Whether [`observe`](Self::observe) changes anything.
+    pub fn observes(&self) -> bool {
+        self.kind != GainKind::Sentence
+    }
+
+    pub fn end_epoch(&mut self) {
+        if self.kind == GainKind::Context {
+            self.set_previous(self.current.clone());
+        }
+    }
+
+    fn set_previous(&mut self, previous: Vec<f64>) {
+        let width = self.metric.width();
+        self.corpus = vec![0.0; width];
+        for row in previous.chunks_exact(width) {
+            self.corpus.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        self.previous = previous;
+    }
+
+    /// Everything that changes between sentences, for a checkpoint between epochs.
+    pub fn state(&self) -> Vec<f64> {
+        let mut state = self.background.clone();
+        state.push(self.background_length);
+        state.extend_from_slice(&self.previous);
+        state
+    }
+
+    /// Takes back what [`state`](Self::state) gave; false if it belongs to another corpus.
+    pub fn restore(&mut self, state: &[f64]) -> bool {
+        let width = self.metric.width();
+        let rest = match state.len().checked_sub(width + 1) {
+            Some(0) => Vec::new(),
+            Some(rest) if rest == self.current.len() => state[width + 1..].to_vec(),
+            _ => return false,
+        };
+        self.background.copy_from_slice(&state[..width]);
+        self.background_length = state[width];
+        if !rest.is_empty() {
+            self.current.copy_from_slice(&rest);
+            self.set_previous(rest);
+        }
+        true
+    }
+}

@@ -1,0 +1,127 @@
+//! The weights while they are being learnt: bounds, fixed coordinates, running average.
+
+/// Weights under constraint. Every change goes through [`set`](Self::set), so that bounds hold
+/// and the average stays exact at the cost of the touched coordinates only.
+#[derive(Debug, Clone)]
+pub struct Model {
+    weights: Vec<f64>,
+    /// Sum over changes of (steps made before it) × (change): what the average lacks.
+    lag: Vec<f64>,
+    steps: u64,
+    /// Per coordinate, or empty where nothing is bounded.
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl Model {
+    pub fn new(weights: Vec<f64>) -> Self {
+        let lag = vec![0.0; weights.len()];
+        Model { weights, lag, steps: 0, lower: Vec::new(), upper: Vec::new() }
+    }
+
+    /// Bounds for every coordinate; equal ones fix a weight.
+    pub fn bounded(mut self, lower: Vec<f64>, upper: Vec<f64>) -> Self {
+        assert!(lower.len() == self.weights.len() && upper.len() == self.weights.len());
+        for ((weight, low), high) in self.weights.iter_mut().zip(&lower).zip(&upper) {
+            *weight = weight.clamp(*low, *high);
+        }
+        self.lower = lower;
+        self.upper = upper;
+        self
+    }
+
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    pub fn weight(&self, id: u32) -> f64 {
+        self.weights[id as usize]
+    }
+
+    pub fn is_fixed(&self, id: u32) -> bool {
+        let id = id as usize;
+        !self.lower.is_empty() && self.lower[id] == self.upper[id]
+    }
+
+    pub fn dot(&self, ids: &[u32], values: &[f64]) -> f64 {
+        ids.iter().zip(values).map(|(&id, &value)| self.weights[id as usize] * value).sum()
+    }
+
+    /// Sets a weight, kept within its bounds.
+    pub fn set(&mut self, id: u32, weight: f64) {
+        let id = id as usize;
+        let new = match self.lower.get(id) {
+            Some(&low) => weight.clamp(low, self.upper[id]),
+            None => weight,
+        };
+        self.lag[id] += self.steps as f64 * (new - self.weights[id]);
+        self.weights[id] = new;
+    }
+
+    /// `w += scale · x`.
+    pub fn add(&mut self, ids: &[u32], values: &[f64], scale: f64) {
+        for (&id, &value) in ids.iter().zip(values) {
+            self.set(id, self.weights[id as usize] + scale * value);
+        }
+    }
+
+    /// Ends a step: the weights as they stand enter the average once.
+    pub fn end_step(&mut self) {
+        self.steps += 1;
+    }
+
+    /// Mean of the weights after each step since [`restart_average`](Self::restart_average).
+    pub fn average(&self) -> Vec<f64> {
+        if self.steps == 0 {
+            return self.weights.clone();
+        }
+        let steps = self.steps as f64;
+        self.weights.iter().zip(&self.lag).map(|(weight, lag)| weight - lag / steps).collect()
+    }
+
+    pub fn restart_average(&mut self) {
+        self.lag.fill(0.0);
+        self.steps = 0;
+    }
+
+    /// What a checkpoint needs to go on with the average: the lag and the number of steps.
+    pub fn average_state(&self) -> (&[f64], u64) {
+        (&self.lag, self.steps)
+    }
+
+    pub fn restore_average(&mut self, lag: Vec<f64>, steps: u64) {
+        assert_eq!(lag.len(), self.weights.len());
+        self.lag = lag;
+        self.steps = steps;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Model;
+
+    #[test]
+    fn the_lazy_average_is_the_mean_of_the_weights_after_each_step() {
+        let mut model = Model::new(vec![1.0, 0.0]);
+        let mut sum = [0.0, 0.0];
+        for step in 0..5 {
+            if step % 2 == 0 {
+                model.add(&[1], &[1.0], f64::from(step));
+            }
+            model.end_step();
+            sum[0] += model.weights()[0];
+            sum[1] += model.weights()[1];
+        }
+        let average = model.average();
+        assert!((average[0] - sum[0] / 5.0).abs() < 1e-12);
+        assert!((average[1] - sum[1] / 5.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bounds_hold_and_equal_bounds_fix() {
+        let mut model = Model::new(vec![0.5, 2.0]).bounded(vec![0.0, 1.0], vec![1.0, 1.0]);
+        assert!(model.is_fixed(1) && !model.is_fixed(0));
+        model.add(&[0, 1], &[1.0, 1.0], 10.0);
+        assert_eq!(model.weights(), [1.0, 1.0]);
+    }
+}

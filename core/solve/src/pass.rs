@@ -1,0 +1,220 @@
+//! One pass over a corpus: select, step, observe, sentence by sentence or batch by batch.
+
+use rayon::prelude::*;
+use tunesmith_metric::Table;
+use tunesmith_space::{PoolSpace, Pools, Space};
+
+use crate::Fault;
+use crate::gain::Gain;
+use crate::model::Model;
+use crate::rng::Rng;
+use crate::rows::Rows;
+use crate::select::{Selector, Visit};
+use crate::update::{Separate, Update};
+
+/// What a pass saw, for the learning curves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    pub visits: u64,
+    pub updates: u64,
+    pub loss: f64,
+    /// Mean gains of the model's best, of y+ and of y-, as they were when visited.
+    pub model: f64,
+    pub oracle: f64,
+    pub prediction: f64,
+    /// Mean and standard deviation of `s(y+) - min s`.
+    pub spread: (f64, f64),
+}
+
+/// The parts of a pass. Sentences are visited in `order`, `batch` at a time; those of a batch see
+/// the same weights.
+pub struct Pass<'a> {
+    pub pools: &'a Pools,
+    pub table: &'a Table,
+    pub selector: &'a dyn Selector,
+    pub order: &'a [u32],
+    pub batch: usize,
+    pub seed: u64,
+    pub epoch: u64,
+}
+
+struct Batch<'a, 'b> {
+    selector: &'a dyn Selector,
+    visits: Vec<Visit<'b>>,
+    /// Scores belong to the weights of the first selection until the update moves them.
+    fresh: bool,
+}
+
+impl Separate for Batch<'_, '_> {
+    fn rounds(&self) -> usize {
+        self.selector.rounds()
+    }
+
+    fn separate(&mut self, model: &Model, round: usize, rows: &mut Rows) -> Result<(), Fault> {
+        rows.clear();
+        for visit in &mut self.visits {
+            if !self.fresh {
+                visit.space.rescore(model.weights());
+            }
+            self.selector.select(visit, model, round, rows)?;
+        }
+        self.fresh = false;
+        Ok(())
+    }
+}
+
+/// Sums for [`Observed`].
+#[derive(Default)]
+struct Sums {
+    chosen: u64,
+    model: f64,
+    oracle: f64,
+    prediction: f64,
+    spread: f64,
+    spread2: f64,
+}
+
+impl Pass<'_> {
+    fn visit<'b>(
+        &'b self,
+        group: usize,
+        sentence: usize,
+        gain: &Gain,
+        row_gains: &mut Vec<f64>,
+    ) -> Visit<'b> {
+        gain.gains(sentence, self.table, row_gains);
+        Visit {
+            space: Box::new(PoolSpace::new(self.pools, self.table, sentence, row_gains)),
+            sentence,
+            group: group as u32,
+            rng: Rng::new(self.seed, self.epoch, sentence as u64),
+            oracle: None,
+            prediction: None,
+        }
+    }
+
+    /// Runs the pass. Empty lists are passed over. A stop asked for by `interrupted` is an error.
+    pub fn run(
+        &self,
+        model: &mut Model,
+        gain: &mut Gain,
+        update: &mut dyn Update,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Observed, Fault> {
+        let mut observed = Observed::default();
+        let mut sums = Sums::default();
+        let mut row_gains = Vec::new();
+        let present: Vec<usize> = self
+            .order
+            .iter()
+            .map(|&sentence| sentence as usize)
+            .filter(|&sentence| !self.pools.list(sentence).is_empty())
+            .collect();
+        for sentences in present.chunks(self.batch.max(1)) {
+            if interrupted() {
+                return Err("interrupted".into());
+            }
+            if update.is_lazy() && (self.selector.reads_weights() || gain.observes()) {
+                for &sentence in sentences {
+                    for hypothesis in self.pools.list(sentence) {
+                        update.catch_up(model, self.pools.features(hypothesis).0);
+                    }
+                }
+            }
+            let mut visits: Vec<Visit<'_>> = sentences
+                .iter()
+                .enumerate()
+                .map(|(group, &sentence)| self.visit(group, sentence, gain, &mut row_gains))
+                .collect();
+            let reads = self.selector.reads_weights() || gain.observes();
+            let mut bests = Vec::with_capacity(visits.len());
+            if reads {
+                for visit in &mut visits {
+                    visit.space.rescore(model.weights());
+                    bests.push(sums.before(visit.space.as_ref()));
+                }
+            }
+            let mut batch = Batch { selector: self.selector, visits, fresh: true };
+            let stepped = update.step(model, &mut batch)?;
+            model.end_step();
+            observed.updates += stepped.updates;
+            observed.loss += stepped.loss;
+            observed.visits += batch.visits.len() as u64;
+            for (visit, best) in batch.visits.iter().zip(bests) {
+                let space = visit.space.as_ref();
+                let oracle = visit.oracle.unwrap_or(best.candidate);
+                gain.observe(visit.sentence, space.stats(best.candidate), space.stats(oracle));
+                sums.after(visit, &best);
+            }
+        }
+        gain.end_epoch();
+        update.end_pass(model);
+        if sums.chosen > 0 {
+            let count = sums.chosen as f64;
+            observed.model = sums.model / count;
+            observed.oracle = sums.oracle / count;
+            observed.prediction = sums.prediction / count;
+            let mean = sums.spread / count;
+            observed.spread = (mean, (sums.spread2 / count - mean * mean).max(0.0).sqrt());
+        }
+        Ok(observed)
+    }
+}
+
+/// The model's best and worst before the update.
+struct Best {
+    candidate: usize,
+    lowest: f64,
+    scores: Vec<f64>,
+}
+
+impl Sums {
+    fn before(&mut self, space: &dyn Space) -> Best {
+        let scores: Vec<f64> = (0..space.len()).map(|candidate| space.score(candidate)).collect();
+        let candidate = tunesmith_space::argmax(scores.iter().copied()).map_or(0, |(best, _)| best);
+        let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
+        Best { candidate, lowest, scores }
+    }
+
+    fn after(&mut self, visit: &Visit<'_>, best: &Best) {
+        let space = visit.space.as_ref();
+        self.chosen += 1;
+        self.model += space.gain(best.candidate);
+        let (Some(oracle), Some(prediction)) = (visit.oracle, visit.prediction) else { return };
+        self.oracle += space.gain(oracle);
+        self.prediction += space.gain(prediction);
+        let spread = best.scores[oracle] - best.lowest;
+        self.spread += spread;
+        self.spread2 += spread * spread;
+    }
+}
+
+/// Rows of every sentence under fixed weights, in sentence order, for batch optimisers; groups are
+/// sentence numbers. Sentences are worked on in parallel, the result does not depend on how.
+pub fn sample_rows(pass: &Pass<'_>, model: &Model, gain: &Gain) -> Result<Rows, Fault> {
+    let parts: Result<Vec<Rows>, Fault> = pass
+        .order
+        .par_chunks(32)
+        .map(|chunk| {
+            let mut rows = Rows::default();
+            let mut row_gains = Vec::new();
+            for &sentence in chunk {
+                let sentence = sentence as usize;
+                if pass.pools.list(sentence).is_empty() {
+                    continue;
+                }
+                let mut visit = pass.visit(sentence, sentence, gain, &mut row_gains);
+                if pass.selector.reads_weights() {
+                    visit.space.rescore(model.weights());
+                }
+                pass.selector.select(&mut visit, model, 0, &mut rows)?;
+            }
+            Ok(rows)
+        })
+        .collect();
+    let mut all = Rows::default();
+    for part in parts? {
+        all.append(part);
+    }
+    Ok(all)
+}

@@ -1,0 +1,284 @@
+//! From a sentence's hypotheses to constraints.
+
+use tunesmith_space::Space;
+
+use crate::Fault;
+use crate::model::Model;
+use crate::rng::Rng;
+use crate::rows::{Kind, Rows};
+
+/// One visit to a sentence: its space, its random numbers, and what has been chosen so far.
+pub struct Visit<'a> {
+    pub space: Box<dyn Space + 'a>,
+    pub sentence: usize,
+    /// Number within the batch; becomes the group of the rows.
+    pub group: u32,
+    pub rng: Rng,
+    /// y+ of this visit. Set once, kept while an update asks for more constraints.
+    pub oracle: Option<usize>,
+    /// y- of the first selection, for the report.
+    pub prediction: Option<usize>,
+}
+
+/// `(space, w, gain, rng) -> constraints`. An update may ask several times during one visit;
+/// `round` tells which of the selector's constraint kinds it wants.
+pub trait Selector: Send + Sync {
+    fn rounds(&self) -> usize {
+        1
+    }
+
+    /// Whether the choice depends on the weights.
+    fn reads_weights(&self) -> bool {
+        true
+    }
+
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault>;
+}
+
+fn margin_row(visit: &Visit<'_>, better: usize, worse: usize, model: &Model, rows: &mut Rows) {
+    let space = visit.space.as_ref();
+    let gain = space.gain(better) - space.gain(worse);
+    rows.open(Kind::Margin, visit.group, gain, f64::NAN, space.gain(better));
+    rows.difference(space.features(better), space.features(worse), 1.0, model);
+}
+
+/// One pair: `y+ = argmax γ⁺s + β⁺G`, `y- = argmax γ⁻s - β⁻G` (Eidelman 2012, eq. 3), each among
+/// the `k` best-scoring candidates (all if 0).
+#[derive(Debug, Clone)]
+pub struct HopeFear {
+    pub oracle: (f64, f64),
+    pub prediction: (f64, f64),
+    pub oracle_k: usize,
+    pub k: usize,
+    /// y+ of every sentence, chosen beforehand (the concave part of a ramp loss); empty to choose
+    /// at each visit.
+    pub pinned: Vec<u32>,
+}
+
+impl Selector for HopeFear {
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let oracle = match (visit.oracle, self.pinned.get(visit.sentence)) {
+            (Some(oracle), _) => Some(oracle),
+            (None, Some(&oracle)) => Some(oracle as usize).filter(|&y| y < visit.space.len()),
+            (None, None) => visit.space.argmax(self.oracle.0, self.oracle.1, self.oracle_k),
+        };
+        let prediction = visit.space.argmax(self.prediction.0, -self.prediction.1, self.k);
+        let (Some(oracle), Some(prediction)) = (oracle, prediction) else { return Ok(()) };
+        visit.oracle = Some(oracle);
+        visit.prediction.get_or_insert(prediction);
+        if oracle != prediction {
+            margin_row(visit, oracle, prediction, model, rows);
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListKind {
+    /// All pairs of `n` hopes and `n` fears.
+    HopeFear,
+    /// Every member of the model's, the hopes' and the fears' list against the best hope.
+    ModelHopeFear,
+}
+
+/// Several constraints per sentence, as Hasler et al. 2011 form them. Pairs in which y+ is not
+/// better than y- are left out.
+#[derive(Debug, Clone)]
+pub struct Lists {
+    pub kind: ListKind,
+    pub n: usize,
+    pub k: usize,
+}
+
+impl Selector for Lists {
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let space = visit.space.as_ref();
+        let hopes = space.top(self.n, 1.0, 1.0, self.k);
+        let fears = space.top(self.n, 1.0, -1.0, self.k);
+        let Some(&hope) = hopes.first() else { return Ok(()) };
+        let oracle = *visit.oracle.get_or_insert(hope);
+        visit.prediction.get_or_insert(fears[0]);
+        let pairs: Vec<(usize, usize)> = match self.kind {
+            ListKind::HopeFear => hopes
+                .iter()
+                .flat_map(|&better| fears.iter().map(move |&worse| (better, worse)))
+                .collect(),
+            ListKind::ModelHopeFear => {
+                let mut members = visit.space.top(self.n, 1.0, 0.0, self.k);
+                members.extend(hopes);
+                members.extend(fears);
+                members.sort_unstable();
+                members.dedup();
+                members.into_iter().map(|worse| (oracle, worse)).collect()
+            }
+        };
+        for (better, worse) in pairs {
+            if visit.space.gain(better) > visit.space.gain(worse) {
+                margin_row(visit, better, worse, model, rows);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Pairs drawn at random, the most different kept (Hopkins & May 2011). The row of a pair stands
+/// for both of its orders: without an intercept their losses are equal.
+#[derive(Debug, Clone)]
+pub struct Pairs {
+    /// Γ: pairs drawn.
+    pub samples: usize,
+    /// Least difference in gain.
+    pub threshold: f64,
+    /// Ξ: pairs kept.
+    pub keep: usize,
+}
+
+impl Selector for Pairs {
+    fn reads_weights(&self) -> bool {
+        false
+    }
+
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let count = visit.space.len();
+        if count < 2 {
+            return Ok(());
+        }
+        let mut drawn: Vec<(f64, u32, u32)> = Vec::new();
+        for _ in 0..self.samples {
+            let (a, b) = (visit.rng.below(count), visit.rng.below(count));
+            let difference = visit.space.gain(a) - visit.space.gain(b);
+            if difference > self.threshold {
+                drawn.push((difference, a as u32, b as u32));
+            } else if -difference > self.threshold {
+                drawn.push((-difference, b as u32, a as u32));
+            }
+        }
+        let order = |left: &(f64, u32, u32), right: &(f64, u32, u32)| {
+            right.0.total_cmp(&left.0).then((left.1, left.2).cmp(&(right.1, right.2)))
+        };
+        if drawn.len() > self.keep && self.keep > 0 {
+            drawn.select_nth_unstable_by(self.keep - 1, order);
+            drawn.truncate(self.keep);
+        }
+        drawn.sort_unstable_by(order);
+        for (_, better, worse) in drawn {
+            margin_row(visit, better as usize, worse as usize, model, rows);
+        }
+        Ok(())
+    }
+}
+
+/// The gradient of the expected gain under `p ∝ exp(α s)` as a single row (for the linear loss).
+#[derive(Debug, Clone)]
+pub struct Expected {
+    pub alpha: f64,
+    pub k: usize,
+}
+
+impl Selector for Expected {
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let space = visit.space.as_ref();
+        let members = space.top(if self.k == 0 { space.len() } else { self.k }, 1.0, 0.0, 0);
+        let Some(&first) = members.first() else { return Ok(()) };
+        let top = space.score(first);
+        let mass: Vec<f64> = members
+            .iter()
+            .map(|&member| (self.alpha * (space.score(member) - top)).exp())
+            .collect();
+        let norm: f64 = mass.iter().sum();
+        let mean: f64 =
+            members.iter().zip(&mass).map(|(&member, mass)| mass * space.gain(member)).sum::<f64>()
+                / norm;
+        let mut gradient: Vec<(u32, f64)> = Vec::new();
+        for (&member, mass) in members.iter().zip(&mass) {
+            let factor = self.alpha * mass / norm * (space.gain(member) - mean);
+            let (ids, values) = space.features(member);
+            gradient.extend(
+                ids.iter().zip(values).map(|(&id, &value)| (id, factor * f64::from(value))),
+            );
+        }
+        gradient.sort_by_key(|&(id, _)| id);
+        gradient.dedup_by(|next, sum| {
+            let same = next.0 == sum.0;
+            if same {
+                sum.1 += next.1;
+            }
+            same
+        });
+        visit.oracle = space.argmax(0.0, 1.0, 0);
+        visit.prediction = Some(first);
+        rows.open(Kind::Margin, visit.group, 0.0, f64::NAN, mean);
+        for (id, value) in gradient {
+            rows.entry(id, value, model);
+        }
+        Ok(())
+    }
+}
+
+/// The relative margin (Eidelman et al. 2013): the inner selector's constraints, and
+/// `-B <= s(y+) - s(y) <= B` for every candidate, at slack price `price`.
+pub struct Bounded {
+    pub inner: Box<dyn Selector>,
+    pub bound: f64,
+    pub price: f64,
+    pub k: usize,
+}
+
+impl Selector for Bounded {
+    fn rounds(&self) -> usize {
+        self.inner.rounds() + 2
+    }
+
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        if round < self.inner.rounds() {
+            return self.inner.select(visit, model, round, rows);
+        }
+        let Some(oracle) = visit.oracle else { return Ok(()) };
+        let upper = round == self.inner.rounds();
+        let (kind, factor, sign) =
+            if upper { (Kind::Upper, -1.0, -1.0) } else { (Kind::Lower, 1.0, 1.0) };
+        let Some(other) = visit.space.argmax(factor, 0.0, self.k) else { return Ok(()) };
+        if other != oracle {
+            rows.open(kind, visit.group, -self.bound, self.price, visit.space.gain(oracle));
+            let space = visit.space.as_ref();
+            rows.difference(space.features(oracle), space.features(other), sign, model);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009), diagonal.
+
+use super::{Separate, Stepped, Update};
+use crate::Fault;
+use crate::model::Model;
+use crate::rows::Rows;
+
+/// Variances Σ start at `variance`. For a violated row, `v = xᵀΣx`, `β = 1/(v + r)`:
+/// `w += β loss Σx`, `Σ -= β (Σx)²`. The linearised form (Green et al. 2013, eq. 11) adds the
+/// squared gradient to the precision first: `1/Σ += x²/r`, then `w += η Σx`.
+#[derive(Debug, Clone)]
+pub struct Arow {
+    pub r: f64,
+    pub rate: f64,
+    pub linear: bool,
+    variance: Vec<f64>,
+    rows: Rows,
+}
+
+impl Arow {
+    pub fn new(r: f64, rate: f64, variance: f64, linear: bool, features: usize) -> Self {
+        Arow { r, rate, linear, variance: vec![variance; features], rows: Rows::default() }
+    }
+}
+
+impl Update for Arow {
+    fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
+        let mut stepped = Stepped::default();
+        batch.separate(model, 0, &mut self.rows)?;
+        for row in 0..self.rows.len() {
+            let loss = self.rows.violation(row, model);
+            let (ids, values) = self.rows.row(row);
+            if loss <= 0.0 || ids.is_empty() {
+                continue;
+            }
+            let spread: f64 = ids
+                .iter()
+                .zip(values)
+                .map(|(&id, value)| self.variance[id as usize] * value * value)
+                .sum();
+            let beta = 1.0 / (spread + self.r);
+            for (&id, value) in ids.iter().zip(values) {
+                let variance = &mut self.variance[id as usize];
+                let step = if self.linear {
+                    *variance = 1.0 / (1.0 / *variance + value * value / self.r);
+                    self.rate * *variance * value
+                } else {
+                    let along = *variance * value;
+                    *variance -= beta * along * along;
+                    self.rate * beta * loss * along
+                };
+                model.set(id, model.weight(id) + step);
+            }
+            stepped.updates += 1;
+            stepped.loss += loss;
+        }
+        Ok(stepped)
+    }
+
+    fn state(&self) -> Vec<f64> {
+        self.variance.clone()
+    }
+
+    fn restore(&mut self, state: &[f64]) -> bool {
+        let fits = state.len() == self.variance.len();
+        if fits {
+            self.variance.copy_from_slice(state);
+        }
+        fits
+    }
+}

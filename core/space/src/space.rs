@@ -1,0 +1,141 @@
+//! What a learner asks of the hypotheses of one sentence.
+
+use tunesmith_metric::Table;
+
+use crate::pools::Pools;
+
+/// All hypotheses of one sentence under the weights of the moment. Candidates are numbers below
+/// [`len`](Self::len); scores and gains are those of the last [`rescore`](Self::rescore).
+pub trait Space {
+    fn len(&self) -> usize;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn rescore(&mut self, weights: &[f64]);
+
+    fn score(&self, candidate: usize) -> f64;
+
+    fn gain(&self, candidate: usize) -> f64;
+
+    /// Ids in ascending order, and values.
+    fn features(&self, candidate: usize) -> (&[u32], &[f32]);
+
+    /// Metric statistics.
+    fn stats(&self, candidate: usize) -> &[f64];
+
+    /// `argmax model·score + gain·gain` among the `k` best-scoring candidates (all if `k` is 0):
+    /// the model's best, hope and fear differ only in the two factors. Ties go to the higher
+    /// score, then to the earlier candidate.
+    fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
+        self.top(1, model, gain, k).first().copied()
+    }
+
+    /// The `n` best by the same criterion, best first.
+    fn top(&self, n: usize, model: f64, gain: f64, k: usize) -> Vec<usize>;
+}
+
+/// The list of one sentence as a [`Space`].
+pub struct PoolSpace<'a> {
+    pools: &'a Pools,
+    table: &'a Table,
+    sentence: usize,
+    start: usize,
+    scores: Vec<f64>,
+    gains: Vec<f64>,
+}
+
+impl<'a> PoolSpace<'a> {
+    /// `row_gains` holds the gain of each distinct statistics row of the sentence.
+    pub fn new(pools: &'a Pools, table: &'a Table, sentence: usize, row_gains: &[f64]) -> Self {
+        let list = pools.list(sentence);
+        let gains = table.of(list.clone()).iter().map(|&row| row_gains[row as usize]).collect();
+        PoolSpace { pools, table, sentence, start: list.start, scores: Vec::new(), gains }
+    }
+
+    /// The same object for another sentence, its allocations kept.
+    pub fn reset(&mut self, sentence: usize, row_gains: &[f64]) {
+        let list = self.pools.list(sentence);
+        self.sentence = sentence;
+        self.start = list.start;
+        self.scores.clear();
+        self.gains.clear();
+        self.gains.extend(self.table.of(list).iter().map(|&row| row_gains[row as usize]));
+    }
+
+    pub fn sentence(&self) -> usize {
+        self.sentence
+    }
+
+    /// Candidates among the `k` best-scoring.
+    fn among(&self, k: usize) -> Option<Vec<usize>> {
+        if k == 0 || k >= self.gains.len() {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..self.gains.len()).collect();
+        order.select_nth_unstable_by(k - 1, |&a, &b| {
+            self.scores[b].total_cmp(&self.scores[a]).then(a.cmp(&b))
+        });
+        order.truncate(k);
+        order.sort_unstable();
+        Some(order)
+    }
+}
+
+impl Space for PoolSpace<'_> {
+    fn len(&self) -> usize {
+        self.gains.len()
+    }
+
+    fn rescore(&mut self, weights: &[f64]) {
+        self.pools.dot(self.sentence, weights, &mut self.scores);
+    }
+
+    fn score(&self, candidate: usize) -> f64 {
+        self.scores[candidate]
+    }
+
+    fn gain(&self, candidate: usize) -> f64 {
+        self.gains[candidate]
+    }
+
+    fn features(&self, candidate: usize) -> (&[u32], &[f32]) {
+        self.pools.features(self.start + candidate)
+    }
+
+    fn stats(&self, candidate: usize) -> &[f64] {
+        self.table.stats(self.sentence, self.start + candidate)
+    }
+
+    fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
+        let mut best = None;
+        let (mut top, mut top_score) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        let mut visit = |candidate: usize| {
+            let score = self.scores[candidate];
+            let value = model * score + gain * self.gains[candidate];
+            if value > top || (value == top && score > top_score) {
+                (best, top, top_score) = (Some(candidate), value, score);
+            }
+        };
+        match self.among(k) {
+            None => (0..self.gains.len()).for_each(&mut visit),
+            Some(order) => order.into_iter().for_each(&mut visit),
+        }
+        best
+    }
+
+    fn top(&self, n: usize, model: f64, gain: f64, k: usize) -> Vec<usize> {
+        let value =
+            |candidate: usize| model * self.scores[candidate] + gain * self.gains[candidate];
+        let mut order = self.among(k).unwrap_or_else(|| (0..self.gains.len()).collect());
+        order.sort_by(|&a, &b| {
+            value(b)
+                .total_cmp(&value(a))
+                .then(self.scores[b].total_cmp(&self.scores[a]))
+                .then(a.cmp(&b))
+        });
+        order.truncate(n);
+        order
+    }
+}
