@@ -1,8 +1,23 @@
 //! Metrics as sufficient statistics that add up, and a score of their sum.
 
+mod bleu;
+mod chrf;
+mod column;
+mod corpus;
+mod edit;
+mod ngrams;
 mod table;
+mod ter;
+mod tokenize;
 
+pub use bleu::{Bleu, Length};
+pub use chrf::Chrf;
+pub use column::{Mean, Ratio};
+pub use corpus::{text_stats, text_table};
+pub use edit::{ErrorRate, Unit};
 pub use table::{Table, TableBuilder};
+pub use ter::Ter;
+pub use tokenize::Tokenizer;
 
 /// A metric. Statistics are rows of `width` numbers; rows add up over sentences.
 pub trait Metric: Send + Sync {
@@ -30,14 +45,35 @@ pub trait Metric: Send + Sync {
             self.gain(&sum)
         }));
     }
+
+    /// Scores of many rows at once.
+    fn scores(&self, rows: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(rows.chunks_exact(self.width()).map(|row| self.score(row)));
+    }
+
+    /// Sentence gains of many rows at once.
+    fn sentence_gains(&self, rows: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(rows.chunks_exact(self.width()).map(|row| self.sentence_gain(row)));
+    }
 }
 
 /// A metric that reads text. References are prepared once per sentence.
 pub trait TextMetric: Metric {
+    /// No references are the same as a blank one.
     fn segment(&self, references: &[&str]) -> Box<dyn Segment>;
 }
 
 /// One sentence's references, ready to score hypotheses.
 pub trait Segment: Send + Sync {
+    /// Writes the statistics of a hypothesis over `out`.
     fn stats(&self, hypothesis: &str, out: &mut [f64]);
+}
+
+#[cfg(test)]
+fn stats_of(metric: &dyn TextMetric, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+    let mut row = vec![f64::NAN; metric.width()];
+    metric.segment(references).stats(hypothesis, &mut row);
+    row
 }

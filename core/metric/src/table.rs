@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 /// Distinct statistics rows per sentence, and which row each hypothesis has.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     width: usize,
     /// First distinct row of each sentence, and the end.
@@ -32,6 +32,11 @@ impl Table {
         self.starts[self.starts.len() - 1]
     }
 
+    /// Where a sentence's distinct rows stand among all.
+    pub fn range(&self, sentence: usize) -> Range<usize> {
+        self.starts[sentence]..self.starts[sentence + 1]
+    }
+
     /// The distinct rows of a sentence, one after the other.
     pub fn rows(&self, sentence: usize) -> &[f64] {
         &self.rows[self.starts[sentence] * self.width..self.starts[sentence + 1] * self.width]
@@ -47,41 +52,128 @@ impl Table {
         let row = self.starts[sentence] + self.of[hypothesis] as usize;
         &self.rows[row * self.width..(row + 1) * self.width]
     }
+
+    /// The table of sentences whose lists were built apart.
+    pub(crate) fn join(width: usize, lists: Vec<Rows>) -> Self {
+        let mut table = Table { width, starts: vec![0], ..Table::default() };
+        table.rows.reserve_exact(lists.iter().map(|list| list.rows.len()).sum());
+        table.of.reserve_exact(lists.iter().map(|list| list.of.len()).sum());
+        lists.into_iter().for_each(|list| table.push(&list));
+        table
+    }
+
+    fn push(&mut self, list: &Rows) {
+        self.rows.extend_from_slice(&list.rows);
+        self.of.extend_from_slice(&list.of);
+        self.starts.push(self.rows.len() / self.width);
+    }
+}
+
+/// The distinct rows of one sentence.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rows {
+    rows: Vec<f64>,
+    of: Vec<u32>,
+    seen: FxHashMap<Box<[u64]>, u32>,
+    key: Vec<u64>,
+}
+
+impl Rows {
+    /// Adds a hypothesis and returns its row number.
+    pub fn push(&mut self, stats: &[f64]) -> u32 {
+        self.key.clear();
+        self.key.extend(stats.iter().map(|value| value.to_bits()));
+        let row = match self.seen.get(self.key.as_slice()) {
+            Some(&row) => row,
+            None => {
+                let row = self.seen.len() as u32;
+                self.seen.insert(self.key.as_slice().into(), row);
+                self.rows.extend_from_slice(stats);
+                row
+            }
+        };
+        self.of.push(row);
+        row
+    }
+
+    /// Adds a hypothesis whose row is known.
+    pub fn repeat(&mut self, row: u32) {
+        self.of.push(row);
+    }
+
+    /// Gives up what only further rows need.
+    pub fn shut(mut self) -> Self {
+        self.seen = FxHashMap::default();
+        self
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.of.clear();
+        self.seen.clear();
+    }
 }
 
 /// Builds a [`Table`], sentence by sentence.
 #[derive(Debug)]
 pub struct TableBuilder {
     table: Table,
-    seen: FxHashMap<Vec<u64>, u32>,
+    list: Rows,
 }
 
 impl TableBuilder {
     pub fn new(width: usize) -> Self {
         let table = Table { width, starts: vec![0], ..Table::default() };
-        TableBuilder { table, seen: FxHashMap::default() }
+        TableBuilder { table, list: Rows::default() }
     }
 
     /// Adds a hypothesis to the open sentence.
     pub fn push(&mut self, stats: &[f64]) {
         assert_eq!(stats.len(), self.table.width, "statistics of another metric");
-        let key: Vec<u64> = stats.iter().map(|value| value.to_bits()).collect();
-        let next = self.seen.len() as u32;
-        let row = *self.seen.entry(key).or_insert(next);
-        if row == next {
-            self.table.rows.extend_from_slice(stats);
-        }
-        self.table.of.push(row);
+        self.list.push(stats);
     }
 
     /// Closes the open sentence.
     pub fn close(&mut self) {
-        let last = self.table.starts[self.table.starts.len() - 1];
-        self.table.starts.push(last + self.seen.len());
-        self.seen.clear();
+        self.table.push(&self.list);
+        self.list.clear();
     }
 
     pub fn finish(self) -> Table {
         self.table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_table_returns_what_was_pushed(
+            lists in proptest::collection::vec(
+                proptest::collection::vec([0u8..3, 0u8..2], 0..8), 0..6)
+        ) {
+            let mut builder = TableBuilder::new(2);
+            for list in &lists {
+                for row in list {
+                    builder.push(&row.map(f64::from));
+                }
+                builder.close();
+            }
+            let table = builder.finish();
+            prop_assert_eq!(table.sentences(), lists.len());
+            let mut position = 0;
+            for (sentence, list) in lists.iter().enumerate() {
+                for row in list {
+                    prop_assert_eq!(table.stats(sentence, position), row.map(f64::from));
+                    position += 1;
+                }
+                prop_assert!(table.rows(sentence).len() <= 2 * list.len());
+            }
+            prop_assert_eq!(table.hypotheses(), position);
+        }
     }
 }
