@@ -1,10 +1,10 @@
-"""The one error for anything a user can put right: it names the file, the line and the remedy."""
+"""Errors that name the file, the line and the way out."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Input that cannot be used; reads as `file:line: message (remedy)`."""
+    """An input that cannot be used; reads as ``file:line: message (remedy)``."""
 
     def __init__(
         self,
@@ -13,15 +13,15 @@ class InputError(ValueError):
         line: int | None = None,
         remedy: str | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, file, line, remedy)
         self.message = message
         self.file = file
         self.line = line
         self.remedy = remedy
 
     def __str__(self) -> str:
-        place = "" if self.file is None else f"{self.file}:"
-        if self.line is not None:
-            place += f"{self.line}:"
-        remedy = f" ({self.remedy})" if self.remedy else ""
-        return f"{place} {self.message}{remedy}".lstrip()
+        place = ""
+        if self.file is not None:
+            place = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
+        remedy = "" if self.remedy is None else f" ({self.remedy})"
+        return f"{place}{self.message}{remedy}"

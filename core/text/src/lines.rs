@@ -24,7 +24,7 @@ enum Packing {
 pub struct Lines {
     file: String,
     packing: Packing,
-    source: Box<dyn Read + Send>,
+    source: Box<dyn Read + Send + Sync>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -50,7 +50,10 @@ impl Lines {
     }
 
     /// Reads from anything; `name` stands in for the file in errors.
-    pub fn new(name: impl Into<String>, mut raw: impl Read + Send + 'static) -> Result<Self> {
+    pub fn new(
+        name: impl Into<String>,
+        mut raw: impl Read + Send + Sync + 'static,
+    ) -> Result<Self> {
         let file = name.into();
         let mut head = [0; 6];
         let mut filled = 0;
@@ -65,7 +68,7 @@ impl Lines {
         let head = &head[..filled];
         refuse_foreign(&file, head)?;
         let whole = io::Cursor::new(head.to_vec()).chain(raw);
-        let (packing, source): (_, Box<dyn Read + Send>) = if head.starts_with(b"\x1f\x8b") {
+        let (packing, source): (_, Box<dyn Read + Send + Sync>) = if head.starts_with(b"\x1f\x8b") {
             (
                 Packing::Gzip,
                 Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(BUFFER, whole))),

@@ -1,0 +1,114 @@
+//! Text files: lines in, whole files out.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::error::py_err;
+
+/// The lines of a plain, gzip or zstd file as `str`; `-` is the standard input.
+#[pyclass(module = "tunesmith._core")]
+pub struct Lines {
+    inner: tunesmith_text::Lines,
+}
+
+#[pymethods]
+impl Lines {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| tunesmith_text::Lines::open(path))
+            .map(|inner| Lines { inner })
+            .map_err(py_err)
+    }
+
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    /// A line that is not UTF-8 raises; the next call goes on behind it.
+    fn __next__(&mut self) -> PyResult<Option<String>> {
+        let line = self.inner.line() + 1;
+        let file = self.inner.file().to_owned();
+        match self.inner.next() {
+            Ok(Some(bytes)) => tunesmith_text::utf8(bytes, &file, line)
+                .map(|text| Some(text.to_owned()))
+                .map_err(py_err),
+            Ok(None) => Ok(None),
+            Err(error) => Err(py_err(error)),
+        }
+    }
+
+    /// The number of the line returned last, from one.
+    #[getter]
+    fn line(&self) -> u64 {
+        self.inner.line()
+    }
+
+    /// The name of the file as errors show it.
+    #[getter]
+    fn file(&self) -> &str {
+        self.inner.file()
+    }
+}
+
+/// A file that appears whole on `commit`, or not at all.
+#[pyclass(module = "tunesmith._core")]
+pub struct AtomicWriter {
+    inner: Option<tunesmith_text::AtomicWriter>,
+}
+
+#[pymethods]
+impl AtomicWriter {
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        let inner = tunesmith_text::AtomicWriter::create(path).map_err(py_err)?;
+        Ok(AtomicWriter { inner: Some(inner) })
+    }
+
+    fn write(&mut self, py: Python<'_>, text: &str) -> PyResult<()> {
+        match &mut self.inner {
+            Some(out) => py.detach(|| out.write_all(text.as_bytes())).map_err(py_err),
+            None => Err(PyValueError::new_err("the file is closed")),
+        }
+    }
+
+    /// Makes the file appear, complete and on disk.
+    fn commit(&mut self, py: Python<'_>) -> PyResult<()> {
+        match self.inner.take() {
+            Some(out) => py.detach(|| out.finish()).map_err(py_err),
+            None => Err(PyValueError::new_err("the file is closed")),
+        }
+    }
+
+    /// Forgets what was written; the place where the file would be stays as it was.
+    fn discard(&mut self) {
+        self.inner = None;
+    }
+
+    fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __exit__(
+        &mut self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyType>>,
+        _value: Option<&Bound<'_, PyAny>>,
+        _trace: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        match kind {
+            Some(_) => self.discard(),
+            None if self.inner.is_some() => self.commit(py)?,
+            None => {}
+        }
+        Ok(false)
+    }
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Lines>()?;
+    module.add_class::<AtomicWriter>()?;
+    Ok(())
+}
