@@ -1,9 +1,32 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
+mod error;
+mod formats;
+mod learner;
+mod metric;
+mod pools;
+mod search;
+mod select;
+mod text;
+mod threads;
+mod update;
+
 use pyo3::prelude::*;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    metric::register(module)?;
+    formats::register(module)?;
+    text::register(module)?;
+    module.add_class::<pools::Pools>()?;
+    module.add_class::<select::Selector>()?;
+    module.add_class::<update::Update>()?;
+    module.add_class::<learner::Learner>()?;
+    module.add_class::<search::LineSearch>()?;
+    module.add_class::<search::Walker>()?;
+    module.add_function(wrap_pyfunction!(learner::constraint_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
+    module.add_function(wrap_pyfunction!(search::expect, module)?)?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod gain;
 mod loss;
 mod model;
+mod oracle;
 mod pass;
 mod risk;
 mod rng;
@@ -14,6 +15,7 @@ pub mod update;
 pub use gain::{Gain, GainKind, GainScale};
 pub use loss::Loss;
 pub use model::Model;
+pub use oracle::oracle;
 pub use pass::{Observed, Pass, sample_rows};
 pub use risk::{Objective, expected_gain};
 pub use rng::Rng;

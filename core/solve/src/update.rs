@@ -36,7 +36,7 @@ pub struct Stepped {
 }
 
 /// One update rule with its state. State is plain numbers, so that it can be saved.
-pub trait Update: Send {
+pub trait Update: Send + Sync {
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault>;
 
     /// Brings lazily updated weights up to date before they are read.

@@ -1,0 +1,337 @@
+//! `Pools`: candidate lists of a corpus.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use tunesmith_metric::text_table;
+use tunesmith_space::{Hypothesis, Pools as CorePools, PoolsBuilder};
+
+use crate::error::py_err;
+use crate::metric::{Metric, Table};
+use crate::threads;
+
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Pools {
+    pub inner: Arc<CorePools>,
+}
+
+impl Pools {
+    pub fn new(inner: CorePools) -> Self {
+        Pools { inner: Arc::new(inner) }
+    }
+
+    fn check(&self, sentence: usize) -> PyResult<()> {
+        if sentence < self.inner.sentences() {
+            Ok(())
+        } else {
+            Err(PyIndexError::new_err(format!("sentence {sentence} of {}", self.inner.sentences())))
+        }
+    }
+}
+
+#[pymethods]
+impl Pools {
+    /// From arrays: `starts` (S+1), texts (H), features as CSR over `names`.
+    #[staticmethod]
+    #[pyo3(signature = (starts, texts, rows, ids, values, names, scores=None))]
+    fn from_arrays(
+        starts: PyReadonlyArray1<'_, i64>,
+        texts: Vec<String>,
+        rows: PyReadonlyArray1<'_, i64>,
+        ids: PyReadonlyArray1<'_, i64>,
+        values: PyReadonlyArray1<'_, f64>,
+        names: Vec<String>,
+        scores: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        let starts = starts.as_slice()?;
+        let (rows, ids, values) = (rows.as_slice()?, ids.as_slice()?, values.as_slice()?);
+        let wrong = |what: &str| Err(PyValueError::new_err(what.to_owned()));
+        let ascending = |offsets: &[i64], end: usize| {
+            offsets.first() == Some(&0)
+                && offsets.last() == Some(&(end as i64))
+                && offsets.is_sorted()
+        };
+        if !ascending(starts, texts.len()) {
+            return wrong("starts must ascend from 0 to the number of hypotheses");
+        }
+        if rows.len() != texts.len() + 1 || !ascending(rows, ids.len()) {
+            return wrong("rows must ascend from 0 to the number of features, one per hypothesis");
+        }
+        if ids.len() != values.len() {
+            return wrong("ids and values differ in length");
+        }
+        if ids.iter().any(|&id| id < 0 || id >= names.len() as i64) {
+            return wrong("a feature id without a name");
+        }
+        if values.iter().any(|value| !(*value as f32).is_finite()) {
+            return wrong("feature values must be finite");
+        }
+        let mut builder = PoolsBuilder::default();
+        for name in &names {
+            builder.names.intern(name);
+        }
+        if builder.names.len() != names.len() {
+            return wrong("a feature name is given twice");
+        }
+        let scores = scores.as_ref().map(|scores| scores.as_slice()).transpose()?;
+        let mut features: Vec<(u32, f32)> = Vec::new();
+        for window in starts.windows(2) {
+            builder.sentence(None);
+            for hypothesis in window[0] as usize..window[1] as usize {
+                features.clear();
+                for entry in rows[hypothesis] as usize..rows[hypothesis + 1] as usize {
+                    features.push((ids[entry] as u32, values[entry] as f32));
+                }
+                features.sort_unstable_by_key(|&(id, _)| id);
+                if features.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                    return wrong("a hypothesis has a feature twice");
+                }
+                builder.push(Hypothesis {
+                    text: &texts[hypothesis],
+                    features: &features,
+                    score: scores.map(|scores| scores[hypothesis]),
+                    ..Hypothesis::default()
+                });
+            }
+        }
+        Ok(Pools::new(builder.finish()))
+    }
+
+    /// Joins the lists of the same sentences, equal hypotheses kept once.
+    #[staticmethod]
+    fn merge(py: Python<'_>, parts: Vec<PyRef<'_, Pools>>) -> PyResult<Self> {
+        let parts: Vec<Arc<CorePools>> = parts.iter().map(|part| Arc::clone(&part.inner)).collect();
+        let merged = py.detach(|| {
+            let parts: Vec<&CorePools> = parts.iter().map(AsRef::as_ref).collect();
+            CorePools::merge(&parts)
+        });
+        merged.map(Pools::new).map_err(py_err)
+    }
+
+    fn subset(&self, py: Python<'_>, sentences: Vec<usize>) -> PyResult<Self> {
+        sentences.iter().try_for_each(|&sentence| self.check(sentence))?;
+        Ok(Pools::new(py.detach(|| self.inner.subset(&sentences))))
+    }
+
+    #[getter]
+    fn sentences(&self) -> usize {
+        self.inner.sentences()
+    }
+
+    #[getter]
+    fn hypotheses(&self) -> usize {
+        self.inner.hypotheses()
+    }
+
+    #[getter]
+    fn nonzeros(&self) -> usize {
+        self.inner.nonzeros()
+    }
+
+    #[getter]
+    fn heap_bytes(&self) -> usize {
+        self.inner.heap_bytes()
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.inner.names.iter().map(str::to_owned).collect()
+    }
+
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.inner.columns.iter().map(str::to_owned).collect()
+    }
+
+    #[getter]
+    fn keys(&self) -> Vec<String> {
+        self.inner.keys.clone()
+    }
+
+    #[getter]
+    fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        self.inner.starts().iter().map(|&start| start as i64).collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    #[getter]
+    fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.inner.scores().to_vec().into_pyarray(py)
+    }
+
+    /// Features in compressed rows: `(rows, ids, values)`.
+    fn csr<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>) {
+        (
+            self.inner.rows().iter().map(|&row| row as i64).collect::<Vec<_>>().into_pyarray(py),
+            self.inner.ids().to_vec().into_pyarray(py),
+            self.inner.values().to_vec().into_pyarray(py),
+        )
+    }
+
+    /// Values of a named column; NaN where missing.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        match self.inner.columns.id(name) {
+            Some(column) => {
+                Ok(self.inner.column(column as usize).collect::<Vec<_>>().into_pyarray(py))
+            }
+            None => Err(PyIndexError::new_err(format!("no column named {name}"))),
+        }
+    }
+
+    /// Texts of the hypotheses at the given positions of the whole.
+    fn texts(&self, positions: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<&str>> {
+        positions
+            .as_slice()?
+            .iter()
+            .map(|&position| {
+                if (0..self.inner.hypotheses() as i64).contains(&position) {
+                    Ok(self.inner.text(position as usize))
+                } else {
+                    Err(PyIndexError::new_err(format!("hypothesis {position}")))
+                }
+            })
+            .collect()
+    }
+
+    /// Whatever the format keeps behind the score of a hypothesis.
+    fn extra(&self, position: usize) -> PyResult<&str> {
+        if position < self.inner.hypotheses() {
+            Ok(self.inner.extra(position))
+        } else {
+            Err(PyIndexError::new_err(format!("hypothesis {position}")))
+        }
+    }
+
+    /// Features of one hypothesis by name.
+    fn features(&self, position: usize) -> PyResult<Vec<(&str, f32)>> {
+        if position >= self.inner.hypotheses() {
+            return Err(PyIndexError::new_err(format!("hypothesis {position}")));
+        }
+        let (ids, values) = self.inner.features(position);
+        Ok(ids
+            .iter()
+            .zip(values)
+            .map(|(&id, &value)| (self.inner.names.name(id).unwrap_or_default(), value))
+            .collect())
+    }
+
+    /// Model scores of all hypotheses.
+    #[pyo3(signature = (weights, threads=0))]
+    fn dot<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        use rayon::prelude::*;
+        let weights = weights.as_slice()?.to_vec();
+        let pools = Arc::clone(&self.inner);
+        let scores = threads::run(py, threads, move || {
+            (0..pools.sentences())
+                .into_par_iter()
+                .flat_map_iter(|sentence| {
+                    let mut scores = Vec::new();
+                    pools.dot(sentence, &weights, &mut scores);
+                    scores
+                })
+                .collect::<Vec<f64>>()
+        })?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// Position of each sentence's best hypothesis, -1 for an empty list.
+    #[pyo3(signature = (weights, threads=0))]
+    fn best<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let weights = weights.as_slice()?.to_vec();
+        let pools = Arc::clone(&self.inner);
+        let best = threads::run(py, threads, move || pools.best(&weights))?;
+        Ok(best
+            .into_iter()
+            .map(|best| if best == usize::MAX { -1 } else { best as i64 })
+            .collect::<Vec<_>>()
+            .into_pyarray(py))
+    }
+
+    /// Statistics of every hypothesis; `references[i]` are the references of sentence i.
+    #[pyo3(signature = (metric, references, threads=0))]
+    fn table(
+        &self,
+        py: Python<'_>,
+        metric: &Metric,
+        references: Vec<Vec<String>>,
+        threads: usize,
+    ) -> PyResult<Table> {
+        let Some(text) = metric.text() else {
+            return Err(PyValueError::new_err("this metric reads numbers, not text"));
+        };
+        if references.len() != self.inner.sentences() {
+            return Err(PyValueError::new_err(format!(
+                "{} lists, but references for {}",
+                self.inner.sentences(),
+                references.len()
+            )));
+        }
+        let pools = Arc::clone(&self.inner);
+        let table = threads::run(py, threads, move || {
+            text_table(&*text, pools.starts(), |at| pools.text(at), &references)
+        })?;
+        metric.check()?;
+        Ok(Table::new(table, self.inner.starts().to_vec()))
+    }
+
+    /// Statistics of one chosen hypothesis per sentence (zeros where the choice is -1).
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Table,
+        positions: PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let table = Arc::clone(&table.inner);
+        let positions = positions.as_slice()?;
+        if positions.len() != self.inner.sentences()
+            || table.hypotheses() != self.inner.hypotheses()
+        {
+            return Err(PyValueError::new_err("one choice per sentence of the same lists"));
+        }
+        let mut rows = Vec::with_capacity(positions.len() * table.width());
+        for (sentence, &position) in positions.iter().enumerate() {
+            if position >= 0 && self.inner.list(sentence).contains(&(position as usize)) {
+                rows.extend_from_slice(table.stats(sentence, position as usize));
+            } else if position == -1 {
+                rows.resize(rows.len() + table.width(), 0.0);
+            } else {
+                return Err(PyIndexError::new_err(format!(
+                    "hypothesis {position} is not of sentence {sentence}"
+                )));
+            }
+        }
+        rows.into_pyarray(py).reshape([positions.len(), table.width()])
+    }
+
+    /// Positions of the choices with the best (or worst) corpus gain that exchanging one sentence
+    /// at a time finds, from the best of every sentence alone.
+    fn oracle<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Table,
+        metric: &Metric,
+        best: bool,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let (pools, table, native) = (Arc::clone(&self.inner), Arc::clone(&table.inner), metric.inner());
+        if table.hypotheses() != pools.hypotheses() {
+            return Err(PyValueError::new_err("the statistics belong to other lists"));
+        }
+        let chosen = py.detach(|| tunesmith_solve::oracle(&pools, &table, native.as_ref(), best));
+        metric.check()?;
+        Ok(chosen.into_pyarray(py))
+    }
+}

@@ -1,0 +1,152 @@
+//! Line search and expected gain over lists.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use tunesmith_solve::{LineSearch as CoreSearch, Objective, Walker as CoreWalker, expected_gain};
+
+use crate::metric::{Metric, Table};
+use crate::pools::Pools;
+use crate::threads;
+
+/// Lists prepared for exact line search along the given coordinates.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct LineSearch {
+    inner: Arc<CoreSearch>,
+    metric: Py<Metric>,
+}
+
+#[pymethods]
+impl LineSearch {
+    #[new]
+    #[pyo3(signature = (pools, table, metric, coordinates, threads=0))]
+    fn new(
+        py: Python<'_>,
+        pools: &Pools,
+        table: &Table,
+        metric: &Bound<'_, Metric>,
+        coordinates: Vec<u32>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        if coordinates.iter().any(|&id| id as usize >= pools.inner.names.len()) {
+            return Err(PyIndexError::new_err("a coordinate that is no feature"));
+        }
+        if table.inner.hypotheses() != pools.inner.hypotheses() {
+            return Err(PyValueError::new_err("the statistics belong to other lists"));
+        }
+        let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
+        let native = metric.get().inner();
+        let inner =
+            threads::run(py, threads, move || CoreSearch::new(pools, table, native, &coordinates))?;
+        Ok(LineSearch { inner: Arc::new(inner), metric: metric.clone().unbind() })
+    }
+
+    /// A point from which to search.
+    fn walker(&self, py: Python<'_>, weights: PyReadonlyArray1<'_, f64>) -> PyResult<Walker> {
+        let weights = weights.as_slice()?.to_vec();
+        let search = Arc::clone(&self.inner);
+        let state = py.detach(|| search.walker(weights));
+        Ok(Walker { search, state, metric: self.metric.clone_ref(py) })
+    }
+}
+
+/// A point in weight space; knows the score of every hypothesis there.
+#[pyclass(module = "tunesmith._core")]
+pub struct Walker {
+    search: Arc<CoreSearch>,
+    state: CoreWalker,
+    metric: Py<Metric>,
+}
+
+#[pymethods]
+impl Walker {
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.state.weights())
+    }
+
+    /// Corpus gain here.
+    #[getter]
+    fn gain(&self) -> f64 {
+        self.search.gain(&self.state)
+    }
+
+    /// `(step, gain)` of the best step along an axis within the weight's bounds.
+    fn axis(&self, py: Python<'_>, axis: usize, lower: f64, upper: f64) -> PyResult<(f64, f64)> {
+        self.check(axis)?;
+        let step = py.detach(|| self.search.axis(&self.state, axis, (lower, upper)));
+        self.metric.get().check()?;
+        Ok((step.step, step.gain))
+    }
+
+    /// `(step, gain)` of the best step along a direction within a range of steps.
+    fn direction(
+        &self,
+        py: Python<'_>,
+        direction: PyReadonlyArray1<'_, f64>,
+        lower: f64,
+        upper: f64,
+    ) -> PyResult<(f64, f64)> {
+        let direction = direction.as_slice()?;
+        if direction.len() != self.state.weights().len() {
+            return Err(PyValueError::new_err("a direction of another length"));
+        }
+        let direction = direction.to_vec();
+        let step = py.detach(|| self.search.direction(&self.state, &direction, (lower, upper)));
+        self.metric.get().check()?;
+        Ok((step.step, step.gain))
+    }
+
+    fn move_axis(&mut self, py: Python<'_>, axis: usize, step: f64) -> PyResult<()> {
+        self.check(axis)?;
+        py.detach(|| self.search.move_axis(&mut self.state, axis, step));
+        Ok(())
+    }
+
+    /// Goes to other weights; all scores are computed afresh.
+    fn move_to(&mut self, py: Python<'_>, weights: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
+        let weights = weights.as_slice()?.to_vec();
+        if weights.len() != self.state.weights().len() {
+            return Err(PyValueError::new_err("weights of another length"));
+        }
+        self.state = py.detach(|| self.search.walker(weights));
+        Ok(())
+    }
+}
+
+impl Walker {
+    fn check(&self, axis: usize) -> PyResult<()> {
+        if axis < self.search.axes() {
+            Ok(())
+        } else {
+            Err(PyIndexError::new_err(format!("axis {axis} of {}", self.search.axes())))
+        }
+    }
+}
+
+/// Value and gradient of the expected gain under `p ∝ exp(α w·f)`.
+#[pyfunction]
+#[pyo3(signature = (pools, table, metric, weights, alpha, corpus=false, threads=0))]
+#[allow(clippy::too_many_arguments)]
+pub fn expect<'py>(
+    py: Python<'py>,
+    pools: &Pools,
+    table: &Table,
+    metric: &Bound<'_, Metric>,
+    weights: PyReadonlyArray1<'_, f64>,
+    alpha: f64,
+    corpus: bool,
+    threads: usize,
+) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+    let weights = weights.as_slice()?.to_vec();
+    let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
+    let native = metric.get().inner();
+    let objective = if corpus { Objective::Corpus } else { Objective::Sentence };
+    let (value, gradient) = threads::run(py, threads, move || {
+        expected_gain(&pools, &table, native.as_ref(), &weights, alpha, objective)
+    })?;
+    metric.get().check()?;
+    Ok((value, gradient.into_pyarray(py)))
+}

@@ -1,0 +1,123 @@
+//! `Selector`: the native ones, and those written in Python.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use tunesmith_solve::{
+    Bounded, Expected, Fault, HopeFear, Kind, ListKind, Lists, Model, Pairs, Rows,
+    Selector as CoreSelector, Visit,
+};
+
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Selector {
+    pub inner: Arc<dyn CoreSelector>,
+}
+
+/// Lets an `Arc` stand where a box is wanted.
+struct Shared(Arc<dyn CoreSelector>);
+
+impl CoreSelector for Shared {
+    fn rounds(&self) -> usize {
+        self.0.rounds()
+    }
+
+    fn reads_weights(&self) -> bool {
+        self.0.reads_weights()
+    }
+
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        self.0.select(visit, model, round, rows)
+    }
+}
+
+#[pymethods]
+impl Selector {
+    #[staticmethod]
+    #[pyo3(signature = (oracle, prediction, oracle_k=0, k=0, pinned=Vec::new()))]
+    fn hope_fear(
+        oracle: (f64, f64),
+        prediction: (f64, f64),
+        oracle_k: usize,
+        k: usize,
+        pinned: Vec<u32>,
+    ) -> Self {
+        Selector { inner: Arc::new(HopeFear { oracle, prediction, oracle_k, k, pinned }) }
+    }
+
+    #[staticmethod]
+    fn lists(n: usize, model: bool, k: usize) -> Self {
+        let kind = if model { ListKind::ModelHopeFear } else { ListKind::HopeFear };
+        Selector { inner: Arc::new(Lists { kind, n, k }) }
+    }
+
+    #[staticmethod]
+    fn pairs(samples: usize, threshold: f64, keep: usize) -> Self {
+        Selector { inner: Arc::new(Pairs { samples, threshold, keep }) }
+    }
+
+    #[staticmethod]
+    fn expected(alpha: f64, k: usize) -> Self {
+        Selector { inner: Arc::new(Expected { alpha, k }) }
+    }
+
+    #[staticmethod]
+    fn bounded(inner: &Selector, bound: f64, price: f64, k: usize) -> Self {
+        let inner = Box::new(Shared(Arc::clone(&inner.inner)));
+        Selector { inner: Arc::new(Bounded { inner, bound, price, k }) }
+    }
+
+    /// `choose(scores, gains, seed) -> [(better, worse), ...]`, numbers within the list.
+    #[staticmethod]
+    fn python(choose: Py<PyAny>) -> Self {
+        Selector { inner: Arc::new(PythonSelector { choose }) }
+    }
+}
+
+/// A selector written in Python. It sees two arrays and answers with pairs; differences and
+/// bookkeeping stay here.
+struct PythonSelector {
+    choose: Py<PyAny>,
+}
+
+impl CoreSelector for PythonSelector {
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let count = visit.space.len();
+        let scores: Vec<f64> = (0..count).map(|candidate| visit.space.score(candidate)).collect();
+        let gains: Vec<f64> = (0..count).map(|candidate| visit.space.gain(candidate)).collect();
+        let seed = visit.rng.next_u64();
+        let pairs = Python::attach(|py| -> PyResult<Vec<(usize, usize)>> {
+            let scores: Bound<'_, PyArray1<f64>> = scores.into_pyarray(py);
+            let gains: Bound<'_, PyArray1<f64>> = gains.into_pyarray(py);
+            self.choose.bind(py).call1((scores, gains, seed))?.extract()
+        })?;
+        for (better, worse) in pairs {
+            if better >= count || worse >= count {
+                return Err(format!(
+                    "the selector chose candidate {} of a list of {count}",
+                    better.max(worse)
+                )
+                .into());
+            }
+            visit.oracle.get_or_insert(better);
+            visit.prediction.get_or_insert(worse);
+            let space = visit.space.as_ref();
+            let gain = space.gain(better) - space.gain(worse);
+            rows.open(Kind::Margin, visit.group, gain, f64::NAN, space.gain(better));
+            rows.difference(space.features(better), space.features(worse), 1.0, model);
+        }
+        Ok(())
+    }
+}

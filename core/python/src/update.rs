@@ -1,0 +1,247 @@
+//! `Update`: the native rules, and those written in Python.
+
+use std::sync::{Arc, Mutex};
+
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tunesmith_solve::update::{
+    Arow, CuttingPlane, Gradient, Hildreth, PassiveAggressive, Perceptron, Rate,
+};
+use tunesmith_solve::{Fault, Loss, Model, Rows, Separate, Stepped, Update as CoreUpdate};
+
+type Make = dyn Fn(usize) -> Box<dyn CoreUpdate> + Send + Sync;
+
+/// An update rule that has not met its features yet.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Update {
+    make: Arc<Make>,
+}
+
+impl Update {
+    fn new(make: impl Fn(usize) -> Box<dyn CoreUpdate> + Send + Sync + 'static) -> Self {
+        Update { make: Arc::new(make) }
+    }
+
+    /// The rule with fresh state for a number of features.
+    pub fn start(&self, features: usize) -> Box<dyn CoreUpdate> {
+        (self.make)(features)
+    }
+}
+
+fn loss_of(name: &str) -> PyResult<Loss> {
+    match name {
+        "hinge" => Ok(Loss::Hinge),
+        "logistic" => Ok(Loss::Logistic),
+        "softmax" => Ok(Loss::Softmax),
+        "linear" => Ok(Loss::Linear),
+        _ => Err(PyValueError::new_err(format!(
+            "no loss named {name} (hinge, logistic, softmax, linear)"
+        ))),
+    }
+}
+
+#[pymethods]
+impl Update {
+    #[staticmethod]
+    fn passive_aggressive(c: f64, rate: f64, scale_by_oracle: bool) -> Self {
+        Update::new(move |_| Box::new(PassiveAggressive::new(c, rate, scale_by_oracle)))
+    }
+
+    #[staticmethod]
+    fn hildreth(c: f64, rate: f64, scale_by_oracle: bool, tolerance: f64, sweeps: usize) -> Self {
+        Update::new(move |_| Box::new(Hildreth { c, rate, scale_by_oracle, tolerance, sweeps }))
+    }
+
+    #[staticmethod]
+    fn cutting_plane(
+        c: f64,
+        epsilon: f64,
+        epsilon_bound: f64,
+        moves: usize,
+        planes: usize,
+    ) -> Self {
+        Update::new(move |_| Box::new(CuttingPlane { c, epsilon, epsilon_bound, moves, planes }))
+    }
+
+    #[staticmethod]
+    fn perceptron(rate: f64) -> Self {
+        Update::new(move |_| Box::new(Perceptron::new(rate)))
+    }
+
+    #[staticmethod]
+    fn arow(r: f64, rate: f64, variance: f64, linear: bool) -> Self {
+        Update::new(move |features| Box::new(Arow::new(r, rate, variance, linear, features)))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (loss, rate, eta, l1, l2, anchor=Vec::new()))]
+    fn gradient(
+        loss: &str,
+        rate: &str,
+        eta: f64,
+        l1: f64,
+        l2: f64,
+        anchor: Vec<f64>,
+    ) -> PyResult<Self> {
+        let loss = loss_of(loss)?;
+        let rate = match rate {
+            "constant" => Rate::Constant,
+            "decreasing" => Rate::Decreasing,
+            "adagrad" => Rate::AdaGrad,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "no rate named {rate} (constant, decreasing, adagrad)"
+                )));
+            }
+        };
+        Ok(Update::new(move |features| {
+            let update = Gradient::new(loss, rate, eta, l1, l2, features);
+            Box::new(update.anchored(anchor.clone()))
+        }))
+    }
+
+    /// An object with `init(features) -> state` and
+    /// `step(w, state, separate) -> (w, state)`, arrays all.
+    #[staticmethod]
+    fn python(rule: Py<PyAny>) -> Self {
+        let rule = Arc::new(rule);
+        Update::new(move |features| {
+            Box::new(PythonUpdate { rule: Arc::clone(&rule), state: None, features })
+        })
+    }
+}
+
+/// An update rule written in Python.
+struct PythonUpdate {
+    rule: Arc<Py<PyAny>>,
+    state: Option<Vec<f64>>,
+    features: usize,
+}
+
+/// The `separate(w, round=0)` of one step. It points into the step's stack frame and is emptied
+/// before the step returns.
+#[pyclass(frozen, module = "tunesmith._core")]
+struct Separator {
+    batch: Mutex<Option<Borrowed>>,
+}
+
+struct Borrowed {
+    batch: *mut (dyn Separate + 'static),
+    model: Model,
+    violated: u64,
+    loss: f64,
+}
+
+// SAFETY: the pointer is only followed under the mutex while the step that lent it waits.
+unsafe impl Send for Borrowed {}
+
+#[pymethods]
+impl Separator {
+    #[pyo3(signature = (w, round=0))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        w: PyReadonlyArray1<'_, f64>,
+        round: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let mut guard =
+            self.batch.lock().map_err(|_| PyRuntimeError::new_err("the batch is gone"))?;
+        let Some(borrowed) = guard.as_mut() else {
+            return Err(PyRuntimeError::new_err("separate was called after its step had ended"));
+        };
+        for (id, &weight) in w.as_slice()?.iter().enumerate() {
+            if weight != borrowed.model.weight(id as u32) {
+                borrowed.model.set(id as u32, weight);
+            }
+        }
+        let mut rows = Rows::default();
+        // SAFETY: `step` keeps the batch borrowed mutably, and does nothing else with it, until it
+        // has taken this pointer back.
+        let batch = unsafe { &mut *borrowed.batch };
+        if round < batch.rounds() {
+            batch.separate(&borrowed.model, round, &mut rows).map_err(fault)?;
+        }
+        for row in 0..rows.len() {
+            let violation = rows.violation(row, &borrowed.model);
+            if violation > 0.0 {
+                borrowed.violated += 1;
+                borrowed.loss += violation;
+            }
+        }
+        rows_dict(py, rows)
+    }
+}
+
+/// Rows as arrays: `starts`, `ids`, `values` (CSR), `gains`, `offsets`, `groups`.
+pub fn rows_dict(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    let starts: Vec<i64> = rows.starts().into_iter().map(|start| start as i64).collect();
+    dict.set_item("starts", starts.into_pyarray(py))?;
+    dict.set_item("ids", rows.ids.into_pyarray(py))?;
+    dict.set_item("values", rows.values.into_pyarray(py))?;
+    dict.set_item("gains", rows.gains.into_pyarray(py))?;
+    dict.set_item("offsets", rows.offsets.into_pyarray(py))?;
+    dict.set_item("groups", rows.groups.into_pyarray(py))?;
+    Ok(dict)
+}
+
+/// A fault as the Python exception it was, or as a runtime error.
+pub fn fault(fault: Fault) -> PyErr {
+    match fault.downcast::<PyErr>() {
+        Ok(error) => *error,
+        Err(other) => PyRuntimeError::new_err(other.to_string()),
+    }
+}
+
+impl CoreUpdate for PythonUpdate {
+    fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
+        let (weights, state, stepped) = Python::attach(|py| -> PyResult<_> {
+            let rule = self.rule.bind(py);
+            let state = match &self.state {
+                Some(state) => PyArray1::from_slice(py, state),
+                None => rule.call_method1("init", (self.features,))?.extract()?,
+            };
+            let pointer: *mut (dyn Separate + '_) = batch;
+            // SAFETY: only the lifetime is widened; the pointer is taken back below, before the
+            // borrow it came from ends.
+            let pointer: *mut (dyn Separate + 'static) = unsafe { std::mem::transmute(pointer) };
+            let borrowed =
+                Borrowed { batch: pointer, model: model.clone(), violated: 0, loss: 0.0 };
+            let separator = Bound::new(py, Separator { batch: Mutex::new(Some(borrowed)) })?;
+            let w = PyArray1::from_slice(py, model.weights());
+            let answer = rule.call_method1("step", (w, state, &separator));
+            let spent = match separator.get().batch.lock() {
+                Ok(mut guard) => guard.take(),
+                Err(poisoned) => poisoned.into_inner().take(),
+            };
+            let stepped = spent.map_or_else(Stepped::default, |borrowed| Stepped {
+                updates: borrowed.violated,
+                loss: borrowed.loss,
+            });
+            let (w, state): (Bound<'_, PyArray1<f64>>, Bound<'_, PyArray1<f64>>) =
+                answer?.extract()?;
+            Ok((w.to_vec()?, state.to_vec()?, stepped))
+        })?;
+        if weights.len() != model.weights().len() || weights.iter().any(|w| !w.is_finite()) {
+            return Err("the update returned weights of another length, or not finite".into());
+        }
+        for (id, weight) in weights.into_iter().enumerate() {
+            if weight != model.weight(id as u32) {
+                model.set(id as u32, weight);
+            }
+        }
+        self.state = Some(state);
+        Ok(stepped)
+    }
+
+    fn state(&self) -> Vec<f64> {
+        self.state.clone().unwrap_or_default()
+    }
+
+    fn restore(&mut self, state: &[f64]) -> bool {
+        self.state = (!state.is_empty()).then(|| state.to_vec());
+        true
+    }
+}
