@@ -1,0 +1,294 @@
+"""The charts of the report: how scores, gains, weights and costs went from epoch to epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tunesmith.report.chart import LARGE, LOW, MEDIUM, NARROW, Chart, Point, Size, legend_items
+from tunesmith.report.scale import around
+from tunesmith.report.story import Story, Trial, number, table
+from tunesmith.report.wording import brief, count, decimals, duration, fixed, metric_name
+
+SHOWN_WEIGHTS = 12
+MOST_BARS = 60
+COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
+
+
+def learning_curve(story: Story) -> str:
+    """Return the score of every epoch, on the lists and held out, for all runs."""
+    best = story.best
+    start, oracle = story.figure("start"), story.figure("oracle")
+    if best is None:
+        return ""
+    scores = [e.score for trial in story.trials for e in trial.epochs if e.score is not None]
+    held = [e.heldout for trial in story.trials for e in trial.epochs if e.heldout is not None]
+    if not scores and not held:
+        return ""
+    inside = scores + held + ([] if start is None else [start])
+    low, high = around(inside)
+    far = oracle is not None and not low - (high - low) <= oracle <= high + (high - low)
+    if oracle is not None and not far:
+        low, high = around([*inside, oracle])
+    places = decimals(*inside)
+    name = metric_name(story.start.get("metric", "score"))
+    first = 0 if start is not None else _first(story.trials)
+    chart = Chart(
+        "learning-curve",
+        "Learning curve",
+        MEDIUM,
+        _epochs(story.trials, first),
+        (low, high),
+        note=f"{name} of the model’s choices after each epoch; "
+        f"{'higher' if story.higher else 'lower'} is better. {_which(story)}".strip(),
+    )
+
+    def told(value: float) -> str:
+        return fixed(value, places)
+
+    begin: list[Point] = [] if start is None else [(0.0, start)]
+    for trial in story.trials:
+        if trial is not best:
+            chart.line(
+                f"run {trial.index + 1}", begin + _points(trial, "score"), "blue", told, faint=True
+            )
+            if held:
+                chart.line(
+                    f"run {trial.index + 1}",
+                    _points(trial, "heldout"),
+                    "red",
+                    told,
+                    dashed=True,
+                    faint=True,
+                )
+    if start is not None:
+        chart.rule(start, f"start {told(start)}", above=story.higher is False)
+    if oracle is not None:
+        if far:
+            chart.beyond(f"oracle {told(oracle)}", upwards=oracle > high)
+        else:
+            chart.rule(oracle, f"oracle {told(oracle)}")
+    chart.line(
+        "on the lists",
+        begin + _points(best, "score"),
+        "blue",
+        told,
+        extra=_range(story, "score", told),
+    )
+    chart.line(
+        "held out",
+        _points(best, "heldout"),
+        "red",
+        told,
+        dashed=True,
+        extra=_range(story, "heldout", told),
+    )
+    for epoch in best.epochs:
+        if epoch.epoch == best.best_epoch and epoch.score is not None:
+            chart.ring(epoch.epoch, epoch.score, "blue")
+    return chart.figure()
+
+
+def gain_bars(story: Story) -> str:
+    """Return the mean gain of oracle, model and prediction per epoch, as bars."""
+    best = story.best
+    if best is None:
+        return ""
+    # Too many bars are a carpet: every k-th epoch keeps the shape.
+    every = -(-len(best.epochs) // MOST_BARS)
+    epochs = best.epochs[:: max(1, every)]
+    series = [
+        (name, [(float(e.epoch), e.value(name)) for e in epochs], colour)
+        for name, colour in (("oracle", "green"), ("model", "blue"), ("prediction", "amber"))
+    ]
+    groups = [one for one in series if any(y is not None for _, y in one[1])]
+    if not groups:
+        return ""
+    values = [y for _, points, _ in groups for _, y in points if y is not None]
+    low, high = _epochs([best], _first([best]))
+    chart = Chart(
+        "gains",
+        "Gains of what was chosen",
+        MEDIUM,
+        (low - 0.6 * max(1, every), high + 0.6 * max(1, every)),
+        around(values, zero=True),
+        note="Mean sentence gain in each pass: the model’s best, and what the tuner took as "
+        "its example (oracle) and counter-example (prediction)."
+        + (f" Every {every}th epoch." if every > 1 else ""),
+    )
+    chart.bars(groups, lambda value: fixed(value, 4))
+    return chart.figure()
+
+
+def weight_lines(story: Story) -> str:
+    """Return the largest weights over the epochs of the best run."""
+    best = story.best
+    epochs = [epoch for epoch in best.epochs if epoch.weights] if best else []
+    if not epochs or best is None:
+        return ""
+    last = epochs[-1].weights
+    names = sorted(last, key=lambda name: -abs(last[name]))[:SHOWN_WEIGHTS]
+    names.sort(key=lambda name: -last[name])
+    values = [e.weights[name] for e in epochs for name in names if name in e.weights]
+    first = _first([best])
+    chart = Chart(
+        "weights-over-time",
+        "Weights over time",
+        LARGE,
+        (first, max(epochs[-1].epoch, first + 1)),
+        around(values),
+        note=f"The {len(names)} largest by magnitude"
+        + (f", run {best.index + 1}, the best." if len(story.trials) > 1 else "."),
+    )
+    if min(values) < 0 < max(values):
+        chart.rule(0.0, "")
+    for order, name in enumerate(names):
+        chart.line(
+            name,
+            [(float(e.epoch), e.weights.get(name)) for e in epochs],
+            COLOURS[order % len(COLOURS)],
+            brief,
+            dashed=order >= len(COLOURS),
+            value=brief(last[name]),
+        )
+    side = f'<ul class="legend column">{legend_items(chart.legend)}</ul>'
+    return chart.figure("wide", side)
+
+
+def spread_ribbon(story: Story, size: Size) -> str:
+    """Return mean and standard deviation of the spread, with the bound where there is one."""
+    best = story.best
+    known = [e for e in best.epochs if e.spread is not None] if best else []
+    if not known or best is None:
+        return ""
+    band = [
+        (float(e.epoch), (e.spread or 0) - (e.spread_sd or 0), (e.spread or 0) + (e.spread_sd or 0))
+        for e in known
+    ]
+    options = table(story.start.get("options")) or table(story.config.get("options"))
+    bound = number(options.get("bound", options.get("B")))
+    values = [edge for _, low, high in band for edge in (low, high)]
+    reach = max(values) - min(values)
+    near = bound is not None and min(values) - reach <= bound <= max(values) + reach
+    chart = Chart(
+        "spread",
+        "Spread",
+        size,
+        _epochs([best], _first([best])),
+        around([*values, bound] if near and bound is not None else values),
+        note="Score of the oracle minus that of the worst, mean ± standard deviation.",
+    )
+    chart.band(band, "purple")
+    deviations = {e.epoch: e.spread_sd for e in known}
+    if near and bound is not None:
+        chart.rule(bound, f"bound {bound:g}")
+
+    def deviation(x: float) -> str:
+        found = deviations.get(int(x))
+        return "" if found is None else f" ± {brief(found)}"
+
+    chart.line("spread", _points(best, "spread"), "purple", brief, extra=deviation)
+    return chart.figure()
+
+
+def small_charts(story: Story) -> list[str]:
+    """Return the charts of spread, non-zero features, weight change and time, where known."""
+    best = story.best
+    epochs = best.epochs if best else []
+    spread = any(epoch.spread is not None for epoch in epochs)
+    size = LOW if spread else NARROW
+    drawn = [
+        spread_ribbon(story, size) if spread else "",
+        _small(story, size, "nonzero", "Non-zero features", "green", count, whole=True),
+        _small(story, size, "weight_change", "Change of the weights", "blue", brief),
+        _small(story, size, "seconds", "Time per epoch", "amber", duration, ticks=duration),
+    ]
+    return [chart for chart in drawn if chart]
+
+
+def _small(
+    story: Story,
+    size: Size,
+    key: str,
+    title: str,
+    colour: str,
+    text: Callable[[float], str],
+    *,
+    whole: bool = False,
+    ticks: Callable[[float], str] | None = None,
+) -> str:
+    best = story.best
+    points = _points(best, key) if best else []
+    values = [y for _, y in points if y is not None]
+    if best is None or not values:
+        return ""
+    chart = Chart(
+        key.replace("_", "-"),
+        title,
+        size,
+        _epochs([best], _first([best])),
+        around(values, zero=True),
+        note=_note(key, values, best, story),
+        y_text=ticks or (count if whole else None),
+        whole_y=whole,
+    )
+    for trial in story.trials:
+        if trial is not best:
+            chart.line(f"run {trial.index + 1}", _points(trial, key), colour, text, faint=True)
+    chart.area(points, colour)
+    chart.line(title.lower(), points, colour, text, extra=_range(story, key, text))
+    return chart.figure()
+
+
+def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
+    if key == "nonzero":
+        features = number(story.start.get("features"))
+        of = f" of {count(features)}" if features is not None else ""
+        return f"{count(values[-1])}{of} at the end."
+    if key == "seconds":
+        return f"{duration(sum(values))} for {count(len(values))} epochs."
+    updates = sum(epoch.updates or 0 for epoch in best.epochs)
+    return "Length of the step in each epoch" + (
+        f"; {count(updates)} updates in all." if updates else "."
+    )
+
+
+def _points(trial: Trial, key: str) -> list[Point]:
+    return [(float(epoch.epoch), epoch.value(key)) for epoch in trial.epochs]
+
+
+def _first(trials: Sequence[Trial]) -> float:
+    return float(min((trial.epochs[0].epoch for trial in trials if trial.epochs), default=1))
+
+
+def _epochs(trials: Sequence[Trial], first: float) -> tuple[float, float]:
+    last = max((trial.epochs[-1].epoch for trial in trials if trial.epochs), default=1)
+    # One epoch alone stands in the middle, not on the edge.
+    return (first, float(last)) if last > first else (first - 1, last + 1.0)
+
+
+def _range(story: Story, key: str, text: Callable[[float], str]) -> Callable[[float], str] | None:
+    """Return what to add to a tooltip when several runs were made: their range."""
+    if len(story.trials) < 2:
+        return None
+    seen: dict[int, list[float]] = {}
+    for trial in story.trials:
+        for epoch in trial.epochs:
+            value = epoch.value(key)
+            if value is not None:
+                seen.setdefault(epoch.epoch, []).append(value)
+
+    def told(x: float) -> str:
+        values = seen.get(int(x), [])
+        return f" ({text(min(values))} to {text(max(values))})" if len(values) > 1 else ""
+
+    return told
+
+
+def _which(story: Story) -> str:
+    best = story.best
+    if best is None or len(story.trials) < 2:
+        return "The ring marks the epoch that was kept."
+    return (
+        f"{len(story.trials)} runs with different seeds; run {best.index + 1}, the best, is "
+        "drawn strong, and the ring marks the epoch that was kept."
+    )

@@ -1,0 +1,86 @@
+"""The page itself: one HTML file with its style and script inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from pathlib import Path
+
+from tunesmith.report import charts, sections
+from tunesmith.report.story import Story, read_story, text
+from tunesmith.report.wording import escape, metric_name
+from tunesmith.runs import RunDirectory
+from tunesmith.runs.atomic import atomic_write
+
+
+def write_report(
+    run_dir: Path | str, out: Path | str | None = None, live: float | None = None
+) -> Path:
+    """Write the report of a run and return its path, by default `report.html` in the run.
+
+    With `live`, the page of a run that has not ended loads itself again after so many
+    seconds. Refuses a directory that holds no run and events that are not JSON.
+    """
+    run = RunDirectory(run_dir).open()
+    path = run.path / "report.html" if out is None else Path(out)
+    page = render_report(read_story(run), live).encode("utf-8")
+    with atomic_write(path) as stream:
+        stream.write(page)
+    return path
+
+
+def render_report(story: Story, live: float | None = None) -> str:
+    """Return the report as HTML that asks nothing of the network."""
+    style, script = _asset("style.css"), _asset("script.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Should some text ever slip through unescaped, the browser still runs only our script.
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    refresh = (
+        f'<meta http-equiv="refresh" content="{max(1, round(live))}">'
+        if live is not None and story.end is None
+        else ""
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f'{refresh}<link rel="icon" href="data:,"><title>{escape(_title(story))}</title>'
+        f"<style>\n{style}</style></head>\n<body><main>\n{_body(story)}\n</main>\n"
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _body(story: Story) -> str:
+    pairs = [chart for chart in (charts.learning_curve(story), charts.gain_bars(story)) if chart]
+    small = charts.small_charts(story)
+    columns = 3 if len(small) == 3 else 2
+    drawn = (
+        (f'<div class="pair">{"".join(pairs)}</div>' if pairs else "")
+        + charts.weight_lines(story)
+        + (f'<div class="small-charts in-{columns}">{"".join(small)}</div>' if small else "")
+        + sections.epochs_table(story)
+    )
+    parts = [
+        sections.header(story),
+        sections.status(story),
+        sections.summary(story),
+        f'<section id="curves"><h2>Epoch by epoch</h2>{drawn}</section>' if drawn else "",
+        sections.weights_table(story),
+        sections.sentences(story),
+        sections.configuration(story),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _title(story: Story) -> str:
+    preset = text(story.start.get("preset")) or "run"
+    return f"{preset} for {metric_name(story.start.get('metric', 'a metric'))} · Tunesmith"
+
+
+def _asset(name: str) -> str:
+    return resources.files("tunesmith.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,400 @@
+"""The parts of the page around the charts: summary, tables, sentences, configuration."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tunesmith.report.difference import marked, shortened
+from tunesmith.report.story import Story, number, table, text
+from tunesmith.report.wording import (
+    aligned,
+    brief,
+    count,
+    decimals,
+    duration,
+    escape,
+    fixed,
+    metric_name,
+    percent,
+    significance,
+    size,
+)
+
+SHOWN_WEIGHTS = 100
+SHOWN_SENTENCES = 100
+SHOWN_EPOCHS = 500
+
+
+def header(story: Story) -> str:
+    """Return the title and what was tuned on what."""
+    preset = text(story.start.get("preset")) or text(story.config.get("preset")) or "a run"
+    metric = story.start.get("metric") or story.config.get("metric")
+    goal = f" tuned for {escape(metric_name(metric))}" if metric else ""
+    facts = [
+        f"{count(number(story.start.get(key)))} {name}"
+        for key, name in (
+            ("features", "features"),
+            ("sentences", "sentences"),
+            ("hypotheses", "hypotheses"),
+        )
+        if number(story.start.get(key)) is not None
+    ]
+    if len(story.trials) > 1:
+        facts.append(f"{len(story.trials)} runs")
+    epochs = max((len(trial.epochs) for trial in story.trials), default=0)
+    if epochs:
+        facts.append(f"{epochs} epoch{'s' if epochs > 1 else ''}")
+    seconds = number((story.end or {}).get("seconds"))
+    if seconds is not None:
+        facts.append(duration(seconds))
+    began = text(story.start.get("time"))
+    if began:
+        facts.append(began[:16].replace("T", " ") + (" UTC" if began.endswith("+00:00") else ""))
+    listed = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
+    return (
+        '<header><p class="eyebrow">Tunesmith report</p>'
+        f'<h1><em>{escape(preset)}</em>{goal}</h1><ul class="facts">{listed}</ul></header>'
+    )
+
+
+def status(story: Story) -> str:
+    """Return what must be seen first: a refusal, an unfinished run, an unreadable file."""
+    said = []
+    end = story.end
+    if end is not None and end.get("status") not in (None, "ok"):
+        reason = text(end.get("reason")) or "No reason was given."
+        said.append(
+            '<div class="banner refused" role="alert"><h2>This result was refused</h2>'
+            f"<p>{escape(reason)}</p></div>"
+        )
+    if end is None:
+        epochs = sum(len(trial.epochs) for trial in story.trials)
+        said.append(
+            '<div class="banner running" role="status"><h2>This run has not ended</h2>'
+            f"<p>{count(epochs)} epoch{'' if epochs == 1 else 's'} so far. If it was stopped, "
+            "<code>--resume</code> goes on from its last checkpoint.</p></div>"
+        )
+    said += [
+        f'<div class="banner note" role="status"><p>{escape(note)}</p></div>'
+        for note in story.notes
+    ]
+    return "".join(said)
+
+
+def summary(story: Story) -> str:
+    """Return the numbers that matter: start, tuned, held out, oracle, significance."""
+    start, tuned, oracle = story.figure("start"), story.tuned, story.figure("oracle")
+    heldout = number((story.end or {}).get("heldout"))
+    if start is None and tuned is None:
+        return ""
+    places = decimals(start, tuned, oracle)
+    metric = metric_name(story.start.get("metric", ""))
+    change = tuned - start if tuned is not None and start is not None else None
+    better = change is not None and (change > 0) == story.higher and change != 0
+    mark = "" if change is None else "better" if better else "worse" if change else "same"
+    label = "Tuned" if story.end else "Best so far"
+    main = (
+        f'<div class="main"><dl><div><dt>Start</dt><dd>{fixed(start, places)}</dd></div>'
+        '<div class="arrow" aria-hidden="true">→</div>'
+        f'<div class="tuned"><dt>{label}</dt><dd>{fixed(tuned, places)}</dd></div>'
+    )
+    if change is not None:
+        main += (
+            f'<div class="change {mark}"><dt>Change</dt>'
+            f"<dd>{fixed(change, places, sign=True)}</dd></div>"
+        )
+    main += f"</dl>{_ruler(story, places)}</div>"
+    others = [("Oracle", fixed(oracle, places), "the best choice in every list")]
+    if heldout is not None:
+        others.append(("Held out", fixed(heldout, places), "sentences the tuner did not see"))
+    others.append(("Headroom used", percent(story.headroom_used), "of the way to the oracle"))
+    second = table((story.end or {}).get("second_metric"))
+    if second:
+        before, after = number(second.get("start")), number(second.get("tuned"))
+        digits = decimals(before, after)
+        others.append(
+            (
+                metric_name(second.get("name", "second metric")),
+                f"{fixed(before, digits)} → {fixed(after, digits)}",
+                "a metric that was not tuned",
+            )
+        )
+    tiles = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><p>{escape(note)}</p></div>"
+        for name, value, note in others
+    )
+    found = significance(table((story.end or {}).get("significance")), metric, places)
+    verdict = (
+        f'<p class="verdict"><strong>{escape(found[0])}.</strong> {escape(found[1])}</p>'
+        if found
+        else ""
+    )
+    return f'<section class="summary">{main}<dl class="tiles">{tiles}</dl>{verdict}</section>'
+
+
+def _ruler(story: Story, places: int) -> str:
+    """Return the way from the start to the oracle, and how much of it was made."""
+    start, tuned, oracle = story.figure("start"), story.tuned, story.figure("oracle")
+    if start is None or tuned is None or oracle is None or oracle == start:
+        return ""
+    # A tuned score below the start lengthens the ruler to the left.
+    direction = math.copysign(1, oracle - start)
+    left = start if direction * (tuned - start) >= 0 else tuned
+    right = oracle if direction * (oracle - tuned) >= 0 else tuned
+
+    def at(value: float) -> str:
+        return f"{100 * (value - left) / (right - left):.2f}%"
+
+    begin, end = sorted((start, tuned), key=lambda value: direction * value)
+    worse = " worse" if left == tuned and tuned != start else ""
+    return (
+        f'<div class="ruler{worse}" role="img" aria-label="Of the way from start '
+        f"{fixed(start, places)} to oracle {fixed(oracle, places)}, "
+        f'{percent(story.headroom_used)} was made">'
+        f'<span class="made" style="left:{at(begin)};right:calc(100% - {at(end)})"></span>'
+        f'<span class="pin" style="left:{at(tuned)}"></span>'
+        f'<span class="tick" style="left:{at(start)}"></span>'
+        f'<span class="tick" style="left:{at(oracle)}"></span>'
+        f'<span class="end" style="left:{at(start)}">start</span>'
+        f'<span class="end last">oracle {fixed(oracle, places)}</span></div>'
+    )
+
+
+def weights_table(story: Story) -> str:
+    """Return the final weights with a bar each, and how far the runs agree on them."""
+    if not story.weights:
+        return ""
+    ranked = sorted(story.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
+    shown = ranked[:SHOWN_WEIGHTS]
+    largest = abs(shown[0][1]) or 1.0
+    finals = [trial.epochs[-1].weights for trial in story.trials if trial.epochs]
+    several = len(finals) > 1
+    rows = []
+    for name, value in shown:
+        share = 50 * abs(value) / largest
+        side = f"left:50%;width:{share:.2f}%" if value >= 0 else f"right:50%;width:{share:.2f}%"
+        sign = "plus" if value >= 0 else "minus"
+        rows.append(
+            f'<tr><td class="name" data-v="{escape(name)}"><bdi>{escape(name)}</bdi></td>'
+            f'<td class="n" data-v="{value!r}" title="{value!r}">{aligned(value, largest)}</td>'
+            f'<td class="cell" data-v="{abs(value)!r}"><span class="axis"></span>'
+            f'<span class="bar {sign}" style="{side}"></span></td>'
+            + (_agreement([f[name] for f in finals if name in f], largest) if several else "")
+            + "</tr>"
+        )
+    rest = len(ranked) - len(shown)
+    note = (
+        f'<p class="more">{count(rest)} smaller weights are in <code>weights.toml</code>.</p>'
+        if rest
+        else ""
+    )
+    runs = _column("Between runs", "number", "standard deviation") if several else ""
+    return (
+        '<section id="weights"><h2>Final weights</h2>'
+        f'<p class="lead">{count(len(ranked))} weights that are not zero, '
+        "the largest first.</p>"
+        '<div class="scroll"><table class="sortable weights"><thead><tr>'
+        f"{_column('Feature', 'text')}{_column('Weight', 'number')}"
+        f"{_column('Magnitude', 'number')}{runs}"
+        f'</tr></thead><tbody id="weight-rows">{"".join(rows)}</tbody></table></div>'
+        f"{_all('weight-rows', len(rows))}{note}</section>"
+    )
+
+
+def _all(rows: str, amount: int) -> str:
+    return f'<button type="button" class="all" data-rows="{rows}">Show all {count(amount)}</button>'
+
+
+def _column(name: str, kind: str, title: str = "") -> str:
+    hint = f' title="{escape(title)}"' if title else ""
+    css = ' class="n"' if name in ("Weight", "Between runs") else ""
+    return f'<th scope="col" data-kind="{kind}"{css}{hint}>{escape(name)}</th>'
+
+
+def _agreement(values: list[float], largest: float) -> str:
+    if len(values) < 2:
+        return '<td class="n" data-v="-1">–</td>'
+    mean = sum(values) / len(values)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return f'<td class="n" data-v="{deviation!r}">± {aligned(deviation, largest)}</td>'
+
+
+def epochs_table(story: Story) -> str:
+    """Return all epochs in numbers, for eyes that prefer them and for readers of screens."""
+    rows = [(trial, epoch) for trial in story.trials for epoch in trial.epochs]
+    if not rows:
+        return ""
+    several = len(story.trials) > 1
+    places = decimals(*(epoch.score for _, epoch in rows))
+    columns: list[tuple[str, str, Callable[[float | None], str]]] = [
+        ("Score", "score", lambda value: fixed(value, places)),
+        ("Held out", "heldout", lambda value: fixed(value, places)),
+        ("Model", "model", lambda value: fixed(value, 4)),
+        ("Oracle", "oracle", lambda value: fixed(value, 4)),
+        ("Prediction", "prediction", lambda value: fixed(value, 4)),
+        ("Spread", "spread", brief),
+        ("Non-zero", "nonzero", count),
+        ("Updates", "updates", count),
+        ("Change", "weight_change", brief),
+        ("Time", "seconds", duration),
+    ]
+    used = [column for column in columns if any(e.value(column[1]) is not None for _, e in rows)]
+    head = ('<th scope="col">Run</th>' if several else "") + '<th scope="col">Epoch</th>'
+    head += "".join(f'<th scope="col" class="n">{name}</th>' for name, _, _ in used)
+    body = "".join(
+        "<tr"
+        + (' class="kept"' if epoch.epoch == trial.best_epoch else "")
+        + ">"
+        + (f"<td>{trial.index + 1}</td>" if several else "")
+        + f"<td>{epoch.epoch}</td>"
+        + "".join(f'<td class="n">{show(epoch.value(key))}</td>' for _, key, show in used)
+        + "</tr>"
+        for trial, epoch in rows[:SHOWN_EPOCHS]
+    )
+    rest = len(rows) - SHOWN_EPOCHS
+    more = (
+        f'<p class="more">{count(rest)} more are in <code>events.jsonl</code>.</p>'
+        if rest > 0
+        else ""
+    )
+    return (
+        '<details class="epochs"><summary>Every epoch in numbers</summary>'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
+        f"</table></div>{more}</details>"
+    )
+
+
+def sentences(story: Story) -> str:
+    """Return the sentences whose choice changed, the largest changes first."""
+    rows = [row for row in story.changes if isinstance(row, dict)]
+    if not rows:
+        return ""
+    changes = [_change(row) for row in rows]
+    better = sum(1 for change in changes if change is not None and change > 0)
+    worse = sum(1 for change in changes if change is not None and change < 0)
+    ranked = sorted(zip(rows, changes, strict=True), key=lambda pair: -abs(pair[1] or 0.0))
+    kept = [
+        *[pair for pair in ranked if (pair[1] or 0.0) >= 0][:SHOWN_SENTENCES],
+        *[pair for pair in ranked if (pair[1] or 0.0) < 0][:SHOWN_SENTENCES],
+    ]
+    kept.sort(key=lambda pair: -abs(pair[1] or 0.0))
+    same = len(rows) - better - worse
+    shares = "".join(
+        f'<span class="{kind}" style="flex-grow:{amount}"></span>'
+        for kind, amount in (("better", better), ("same", same), ("worse", worse))
+        if amount
+    )
+    hidden = len(rows) - len(kept)
+    more = f" The {count(len(kept))} largest changes are shown." if hidden else ""
+    total = number(story.start.get("sentences"))
+    of = f" of {count(total)}" if total is not None and total >= len(rows) else ""
+    return (
+        '<section id="sentences"><h2>Sentences that changed</h2>'
+        f'<p class="lead">Another hypothesis was chosen for {count(len(rows))}{of} sentences: '
+        f'<b class="better">{count(better)} better</b>, <b class="worse">{count(worse)} worse</b>, '
+        f"{count(same)} with the same gain.{more}</p>"
+        f'<div class="shares" aria-hidden="true">{shares}</div>'
+        '<div class="controls"><label>Find <input type="search" id="filter" '
+        'placeholder="a word or a number" autocomplete="off" spellcheck="false"></label>'
+        '<label>Order <select id="order"><option value="size">largest change</option>'
+        '<option value="better">better first</option><option value="worse">worse first</option>'
+        '<option value="sentence">as in the file</option></select></label>'
+        f'<output id="found">{count(len(kept))} shown</output></div>'
+        f'<ol class="sentences" id="sentence-rows">{"".join(_sentence(*pair) for pair in kept)}'
+        f"</ol>{_all('sentence-rows', len(kept))}</section>"
+    )
+
+
+def _change(row: dict[str, Any]) -> float | None:
+    before, after = number(row.get("gain_before")), number(row.get("gain_after"))
+    return None if before is None or after is None else after - before
+
+
+def _sentence(row: dict[str, Any], change: float | None) -> str:
+    place = number(row.get("sentence"))
+    title = str(row["key"]) if row.get("key") is not None else f"{count(place)}"
+    kind = "same" if not change else "better" if change > 0 else "worse"
+    before, after = marked(str(row.get("before") or ""), str(row.get("after") or ""))
+    lines = list(_lines(row, before, after))
+    return (
+        f'<li data-change="{change or 0.0!r}" data-sentence="{-1 if place is None else place!r}">'
+        f'<div class="side"><span class="number">{escape(title)}</span>'
+        f'<b class="{kind}">{fixed(change, 3, sign=True)}</b>'
+        f'<span class="gains">{fixed(number(row.get("gain_before")), 3)} → '
+        f"{fixed(number(row.get('gain_after')), 3)}</span></div>"
+        f"<dl>{''.join(lines)}</dl></li>"
+    )
+
+
+def _lines(row: dict[str, Any], before: str, after: str) -> Iterator[str]:
+    if row.get("source") is not None:
+        yield _line("Source", shortened(str(row["source"])), "source")
+    references = row.get("reference")
+    if isinstance(references, str):
+        references = [references]
+    for reference in references if isinstance(references, list) else []:
+        yield _line("Reference", shortened(str(reference)), "reference")
+    yield _line("Before", before, "before")
+    yield _line("After", after, "after")
+
+
+def _line(name: str, content: str, css: str) -> str:
+    # dir=auto lets Arabic and Hebrew run their own way without turning the page around.
+    shown = content or '<span class="cut">(empty)</span>'
+    return f'<div class="{css}"><dt>{name}</dt><dd dir="auto">{shown}</dd></div>'
+
+
+def configuration(story: Story) -> str:
+    """Return what it takes to do this again."""
+    rows = []
+    second = table((story.end or {}).get("second_metric"))
+    for name, value in (
+        ("Signature", story.start.get("signature")),
+        (f"Signature of {metric_name(second.get('name'))}", second.get("signature")),
+    ):
+        if text(value):
+            rows.append((name, f"<code>{escape(value)}</code>"))
+    inputs = story.config.get("inputs")
+    for key, value in _flat({k: v for k, v in story.config.items() if k != "inputs"}):
+        rows.append((key, f"<code>{escape(value)}</code>"))
+    listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{v}</dd></div>" for k, v in rows)
+    whole = escape(json.dumps(story.config, ensure_ascii=False, indent=2))
+    return (
+        '<section id="configuration"><h2>To do it again</h2>'
+        f'<dl class="settings">{listed}</dl>{_inputs(inputs)}'
+        f"<details><summary>config.json</summary><pre>{whole}</pre></details></section>"
+    )
+
+
+def _inputs(inputs: object) -> str:
+    if isinstance(inputs, dict):
+        inputs = list(inputs.values())
+    files = (
+        [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
+    )
+    if not files:
+        return ""
+    rows = "".join(
+        f'<tr><td class="name">{escape(entry.get("path", ""))}</td>'
+        f'<td class="n">{size(number(entry.get("size")))}</td>'
+        f'<td class="hash"><code>{escape(entry.get("sha256", ""))}</code></td></tr>'
+        for entry in files
+    )
+    return (
+        '<h3>Inputs</h3><div class="scroll"><table><thead><tr><th scope="col">File</th>'
+        '<th scope="col" class="n">Size</th><th scope="col">SHA-256</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, dict) and item:
+            yield from _flat(item, f"{name}.")
+        else:
+            said = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+            yield name, said if len(said) <= 400 else said[:400] + "…"

@@ -1,0 +1,217 @@
+"""What the events of a run tell, whatever keys they have or lack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tunesmith.errors import InputError
+from tunesmith.runs import RunDirectory, load_weights
+
+
+def number(value: object) -> float | None:
+    """Return a finite number, or None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            converted = float(value)
+        except OverflowError:
+            return None
+        return converted if math.isfinite(converted) else None
+    return None
+
+
+def table(value: object) -> dict[str, Any]:
+    """Return a table, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def text(value: object) -> str | None:
+    """Return text that says something, or None."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the lists; anything may be unknown."""
+
+    epoch: int
+    score: float | None
+    heldout: float | None
+    model: float | None
+    oracle: float | None
+    prediction: float | None
+    spread: float | None
+    spread_sd: float | None
+    nonzero: float | None
+    updates: float | None
+    weight_change: float | None
+    seconds: float | None
+    weights: dict[str, float]
+
+    def value(self, key: str) -> float | None:
+        """Return one of the numbers by its name in the events."""
+        return number(getattr(self, key))
+
+    @classmethod
+    def of(cls, event: Mapping[str, Any], position: int) -> Epoch:
+        """Read one epoch event; without a number of its own it is the next one."""
+        spread = table(event.get("spread"))
+        given = number(event.get("epoch"))
+        return cls(
+            epoch=position if given is None else int(given),
+            spread=number(spread.get("mean")),
+            spread_sd=number(spread.get("sd")),
+            weights=_weights(event.get("weights")),
+            **{
+                key: number(event.get(key))
+                for key in (
+                    "score",
+                    "heldout",
+                    "model",
+                    "oracle",
+                    "prediction",
+                    "nonzero",
+                    "updates",
+                    "weight_change",
+                    "seconds",
+                )
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One of the runs with different seeds."""
+
+    index: int
+    epochs: list[Epoch]
+    best_epoch: int | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that the report shows."""
+
+    config: dict[str, Any]
+    start: dict[str, Any]
+    end: dict[str, Any] | None
+    trials: list[Trial]
+    weights: dict[str, float]
+    changes: list[dict[str, Any]]
+    higher: bool = True
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def best(self) -> Trial | None:
+        """Return the run with the best score; charts that have room for one show it."""
+        scored = [trial for trial in self.trials if trial.score is not None]
+        if not scored:
+            return self.trials[0] if self.trials else None
+        sign = 1.0 if self.higher else -1.0
+        return max(scored, key=lambda trial: sign * (trial.score or 0.0))
+
+    def figure(self, key: str) -> float | None:
+        """Return a number of the end event, or of the start event until there is one."""
+        found = number((self.end or {}).get(key))
+        return number(self.start.get(key)) if found is None else found
+
+    @property
+    def tuned(self) -> float | None:
+        """Return the tuned score, or the best so far."""
+        told = number((self.end or {}).get("tuned"))
+        return told if told is not None or self.best is None else self.best.score
+
+    @property
+    def headroom_used(self) -> float | None:
+        """Return which part of the way from the start to the oracle was made."""
+        start, tuned, oracle = self.figure("start"), self.tuned, self.figure("oracle")
+        if start is None or tuned is None or oracle is None or oracle == start:
+            return None
+        return (tuned - start) / (oracle - start)
+
+
+def read_story(run: RunDirectory) -> Story:
+    """Return what the directory tells; a file that cannot be read becomes a note."""
+    notes: list[str] = []
+    config: dict[str, Any] = {}
+    try:
+        config = run.config()
+    except InputError as error:
+        notes.append(str(error))
+    events = run.events()
+    start: dict[str, Any] = {}
+    end: dict[str, Any] | None = None
+    epochs: dict[int, dict[int, Epoch]] = {}
+    ends: dict[int, dict[str, Any]] = {}
+    for event in events:
+        kind = event.get("event")
+        index = int(number(event.get("run")) or 0)
+        if kind == "start":
+            start = event
+        elif kind == "epoch":
+            seen = epochs.setdefault(index, {})
+            epoch = Epoch.of(event, len(seen) + 1)
+            seen[epoch.epoch] = epoch
+        elif kind == "run_end":
+            ends[index] = event
+        elif kind == "end":
+            end = event
+    higher = start.get("metric_higher") is not False
+    trials = [
+        _trial(index, [seen[key] for key in sorted(seen)], ends.get(index, {}), higher)
+        for index, seen in sorted(epochs.items())
+    ]
+    return Story(
+        config=config,
+        start=start,
+        end=end,
+        trials=trials,
+        weights=_final_weights(run, end, trials, notes),
+        changes=_changes(run, notes),
+        higher=higher,
+        notes=notes,
+    )
+
+
+def _trial(index: int, epochs: list[Epoch], end: dict[str, Any], higher: bool) -> Trial:
+    scored = [(epoch.score, epoch.epoch) for epoch in epochs if epoch.score is not None]
+    score, best = (max if higher else min)(scored) if scored else (None, None)
+    told = number(end.get("epoch"))
+    told_score = number(end.get("score"))
+    return Trial(
+        index=index,
+        epochs=epochs,
+        best_epoch=best if told is None else int(told),
+        score=score if told_score is None else told_score,
+    )
+
+
+def _final_weights(
+    run: RunDirectory, end: dict[str, Any] | None, trials: list[Trial], notes: list[str]
+) -> dict[str, float]:
+    if run.weights_file.exists():
+        try:
+            return load_weights(run.weights_file)[0]
+        except InputError as error:
+            notes.append(str(error))
+    told = _weights((end or {}).get("weights"))
+    if told or not trials or not trials[0].epochs:
+        return told
+    return trials[0].epochs[-1].weights
+
+
+def _changes(run: RunDirectory, notes: list[str]) -> list[dict[str, Any]]:
+    try:
+        return run.changes()
+    except InputError as error:
+        notes.append(str(error))
+        return []
+
+
+def _weights(value: object) -> dict[str, float]:
+    return {
+        name: weight for name, item in table(value).items() if (weight := number(item)) is not None
+    }

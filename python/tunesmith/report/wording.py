@@ -1,0 +1,153 @@
+"""Numbers and findings as a reader wants them: aligned, signed, and in plain words."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tunesmith.report.story import number, table
+
+METRICS = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "chrf++": "chrF++",
+    "chrf2": "chrF2",
+    "ter": "TER",
+    "wer": "WER",
+    "cer": "CER",
+    "comet": "COMET",
+}
+MISSING = "–"
+
+
+def escape(value: object) -> str:
+    """Return text that is safe in HTML, also inside an attribute's quotation marks."""
+    # A lone surrogate or a NUL cannot be part of an HTML file.
+    known = str(value).encode("utf-8", "replace").decode("utf-8").replace("\0", "�")
+    return html.escape(known, quote=True)
+
+
+def metric_name(name: object) -> str:
+    """Return a metric the way papers write it; an unknown name stays as it is."""
+    return METRICS.get(str(name).lower(), str(name))
+
+
+def decimals(*values: float | None) -> int:
+    """Return how many decimals tell these scores apart: two for BLEU, four for 0 to 1."""
+    known = [abs(value) for value in values if value is not None]
+    return 4 if known and max(known) <= 1.5 else 2
+
+
+def fixed(value: float | None, places: int = 2, sign: bool = False) -> str:
+    """Return a number with a set number of decimals and a true minus sign."""
+    if value is None:
+        return MISSING
+    text = f"{value:{'+' if sign else ''},.{places}f}"
+    # What rounds to zero has no sign.
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def count(value: float | None) -> str:
+    """Return a whole number with separators."""
+    return MISSING if value is None else f"{int(value):,}".replace("-", "−")
+
+
+def brief(value: float | None) -> str:
+    """Return a number with four significant digits, for weights of any size."""
+    if value is None:
+        return MISSING
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    if -5 < size < 7:
+        return fixed(value, max(0, 3 - size))
+    mantissa, exponent = f"{value:.3e}".split("e")
+    return f"{mantissa}e{int(exponent)}".replace("-", "−")
+
+
+def aligned(value: float, largest: float) -> str:
+    """Return a number for a column headed by `largest`, with decimals below decimals."""
+    places = 5 if largest < 1 else 4 if largest < 100 else 2
+    # Nothing but true zeros may look like zero.
+    if not 1e-6 <= largest < 1e9 or (value and abs(value) < 0.5 * 10**-places):
+        return brief(value)
+    return fixed(value, places)
+
+
+def percent(value: float | None) -> str:
+    """Return a share as a percentage with one decimal."""
+    return MISSING if value is None else f"{fixed(100 * value, 1)}\u00a0%"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds is None:
+        return MISSING
+    if seconds == 0:
+        return "0"
+    if seconds < 0.9995:
+        places = 0 if seconds >= 0.0995 else 1
+        return f"{fixed(1000 * seconds, places)} ms"
+    if seconds < 59.95:
+        return f"{fixed(seconds, 1 if seconds >= 9.995 else 2)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def size(value: float | None) -> str:
+    """Return a number of bytes in the unit that suits it."""
+    if value is None:
+        return MISSING
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{fixed(value, 0 if unit == 'bytes' else 1)} {unit}"
+        value /= 1000
+    return f"{fixed(value, 1)} TB"
+
+
+def probability(value: float) -> str:
+    """Return a p value; very small ones are only said to be small."""
+    if value < 0.001:
+        return "p\u00a0<\u00a00.001"
+    return f"p\u00a0=\u00a0{fixed(value, 3 if value < 0.1 else 2)}"
+
+
+def significance(tests: Mapping[str, Any], metric: str, places: int) -> tuple[str, str] | None:
+    """Return a verdict and its grounds, or None when no test was made."""
+    bootstrap, shuffled = table(tests.get("bootstrap")), table(tests.get("randomisation"))
+    found = {
+        name: p
+        for name, p in (
+            ("paired bootstrap", number(bootstrap.get("p"))),
+            ("approximate randomisation", number(shuffled.get("p"))),
+        )
+        if p is not None
+    }
+    if not found:
+        return None
+    # The more cautious test speaks, and they rarely disagree.
+    worst = max(found.values())
+    if worst < 0.01:
+        verdict = "Very unlikely to be chance"
+    elif worst < 0.05:
+        verdict = "Unlikely to be chance"
+    else:
+        verdict = "May well be chance"
+    grounds = ", ".join(f"{probability(p)} by {name}" for name, p in found.items())
+    difference = number(bootstrap.get("difference"))
+    about = f"{fixed(difference, places, sign=True)} {metric}" if difference is not None else ""
+    interval = bootstrap.get("ci")
+    if isinstance(interval, list) and len(interval) == 2:
+        low, high = number(interval[0]), number(interval[1])
+        if low is not None and high is not None:
+            about += (
+                f" (95\u00a0% interval {fixed(low, places, sign=True)}"
+                f" to {fixed(high, places, sign=True)})"
+            )
+    return verdict, f"{about.strip()}; {grounds}." if about else f"{grounds}."
