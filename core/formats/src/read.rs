@@ -33,6 +33,8 @@ pub struct Options {
     pub columns: Vec<String>,
     /// More columns: files with one number per line of the list.
     pub column_files: Vec<(String, PathBuf)>,
+    /// More features: files with one number per line of the list.
+    pub feature_files: Vec<(String, PathBuf)>,
 }
 
 /// Lines left out for one reason.
@@ -71,20 +73,28 @@ impl Reader {
             columns.intern(name);
         });
         let features = FeatureParser::new(options.format, columns.clone());
-        let mut sidecars = Vec::new();
-        for (name, path) in &options.column_files {
+        for (name, _) in &options.column_files {
             columns.intern(name);
-            sidecars.push(Lines::open(path)?);
         }
-        if columns.len() < options.columns.len() + sidecars.len() {
-            return Err(Error::new("a column is asked for twice").remedy("name every column once"));
+        let mut names = Names::default();
+        for (name, _) in &options.feature_files {
+            names.intern(name);
         }
+        if columns.len() < options.columns.len() + options.column_files.len()
+            || names.len() < options.feature_files.len()
+            || names.iter().any(|name| columns.id(name).is_some())
+        {
+            return Err(Error::new("a column or a feature is asked for twice")
+                .remedy("give every column and every file another name"));
+        }
+        let files = options.column_files.iter().chain(&options.feature_files);
+        let sidecars = files.map(|(_, path)| Lines::open(path)).collect::<Result<Vec<_>>>()?;
         Ok(Reader {
             file: lines.file().to_owned(),
             lines,
             parser: Parser { features, sidecars, cells: Vec::new(), separators: Vec::new() },
             progress: Progress::default(),
-            names: Names::default(),
+            names,
             held: None,
             skips: Vec::new(),
             ended: false,
@@ -200,7 +210,7 @@ struct Parsed<'a> {
 struct Parser {
     features: FeatureParser,
     sidecars: Vec<Lines>,
-    /// The numbers of the column files for this line.
+    /// The numbers of the column and feature files for this line.
     cells: Vec<f64>,
     separators: Vec<usize>,
 }
@@ -238,7 +248,18 @@ impl Parser {
         }
         let score = finite(&bytes[fields.score], "score")?;
         self.features.parse(&line[fields.features], names)?;
-        self.features.cells.extend_from_slice(&self.cells);
+        let (cells, values) = self.cells.split_at(options.column_files.len());
+        self.features.cells.extend_from_slice(cells);
+        for (id, &value) in values.iter().enumerate() {
+            if self.features.features.iter().any(|&(other, _)| other == id as u32) {
+                return Err(Fault::new(
+                    "a feature twice",
+                    format!("the list already has feature {}", options.feature_files[id].0),
+                    "give the file another name",
+                ));
+            }
+            self.features.features.push((id as u32, value as f32));
+        }
         Ok(Parsed {
             sentence,
             key,
@@ -252,7 +273,7 @@ impl Parser {
         })
     }
 
-    /// Takes one number from every column file.
+    /// Takes one number from every column and feature file.
     fn columns(&mut self) -> Result<std::result::Result<(), Fault>> {
         self.cells.clear();
         let mut outcome = Ok(());
@@ -260,13 +281,13 @@ impl Parser {
             let at = lines.line() + 1;
             let Some(bytes) = lines.next()? else {
                 return Err(Error::new(format!(
-                    "the column ends after {} lines, the list does not",
+                    "the file ends after {} lines, the list does not",
                     at - 1
                 ))
                 .at(lines.file(), Some(at))
                 .remedy("give one number per line of the list"));
             };
-            match finite(bytes.trim_ascii(), "column") {
+            match finite(bytes.trim_ascii(), "value") {
                 Ok(value) => self.cells.push(value),
                 Err(mut fault) => {
                     fault.place = Some((lines.file().to_owned(), at));
@@ -285,7 +306,7 @@ impl Parser {
             while let Some(bytes) = lines.next()? {
                 if !bytes.trim_ascii().is_empty() {
                     return Err(Error::new(format!(
-                        "the column goes on after {count} lines, where {list} ends"
+                        "the file goes on after {count} lines, where {list} ends"
                     ))
                     .at(lines.file(), Some(lines.line()))
                     .remedy("give one number per line of the list"));
@@ -316,8 +337,8 @@ fn sentence(id: &str, options: &Options) -> std::result::Result<u64, Fault> {
 
 fn finite(token: &[u8], what: &str) -> std::result::Result<f64, Fault> {
     match number(token) {
-        Number::Finite(value) => Ok(value),
-        Number::Infinite => Err(Fault::new(
+        Number::Finite(value) if (value as f32).is_finite() => Ok(value),
+        Number::Finite(_) | Number::Infinite => Err(Fault::new(
             "NaN or infinity",
             format!("the {what} {} is not a finite number", quoted(token)),
             "give every hypothesis a finite value",

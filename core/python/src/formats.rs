@@ -30,7 +30,8 @@ pub struct NbestReader {
 impl NbestReader {
     #[new]
     #[pyo3(signature = (path, format="moses", *, skip_bad=false, keep_blank=false, keyed=false,
-                        first_id=0, sentences=None, columns=Vec::new(), column_files=Vec::new()))]
+                        first_id=0, sentences=None, columns=Vec::new(), column_files=Vec::new(),
+                        feature_files=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn new(
         path: PathBuf,
@@ -42,6 +43,7 @@ impl NbestReader {
         sentences: Option<usize>,
         columns: Vec<String>,
         column_files: Vec<(String, PathBuf)>,
+        feature_files: Vec<(String, PathBuf)>,
     ) -> PyResult<Self> {
         let options = Options {
             format: self::format(format)?,
@@ -52,6 +54,7 @@ impl NbestReader {
             sentences,
             columns,
             column_files,
+            feature_files,
         };
         Ok(NbestReader { inner: Reader::open(path, options).map_err(py_err)? })
     }
