@@ -152,6 +152,11 @@ impl Learner {
         self.model.restart_average();
     }
 
+    /// Multiplies the learning rate.
+    fn slow_down(&mut self, factor: f64) {
+        self.update.slow_down(factor);
+    }
+
     /// Replaces the weights, as mixing does between passes.
     fn set_weights(&mut self, weights: PyReadonlyArray1<'_, f64>) -> PyResult<()> {
         let weights = weights.as_slice()?;

@@ -196,6 +196,9 @@ pub fn fault(fault: Fault) -> PyErr {
 }
 
 impl CoreUpdate for PythonUpdate {
+    /// A rule written in Python has its own idea of time.
+    fn slow_down(&mut self, _factor: f64) {}
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let (weights, state, stepped) = Python::attach(|py| -> PyResult<_> {
             let rule = self.rule.bind(py);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use tunesmith_metric::Table;
-use tunesmith_space::{PoolSpace, Pools, Space};
+use tunesmith_space::{PoolSpace, Pools};
 
 use crate::Fault;
 use crate::gain::Gain;
@@ -41,7 +41,9 @@ pub struct Pass<'a> {
 struct Batch<'a, 'b> {
     selector: &'a dyn Selector,
     visits: Vec<Visit<'b>>,
-    /// Scores belong to the weights of the first selection until the update moves them.
+    /// Whether anyone asks for model scores.
+    scored: bool,
+    /// Nothing has been selected yet.
     fresh: bool,
 }
 
@@ -53,10 +55,17 @@ impl Separate for Batch<'_, '_> {
     fn separate(&mut self, model: &Model, round: usize, rows: &mut Rows) -> Result<(), Fault> {
         rows.clear();
         for visit in &mut self.visits {
-            if !self.fresh {
+            if self.scored {
                 visit.space.rescore(model.weights());
             }
             self.selector.select(visit, model, round, rows)?;
+            if self.fresh && self.scored {
+                visit.best = visit.space.argmax(1.0, 0.0, 0);
+                let lowest = visit.space.argmax(-1.0, 0.0, 0);
+                if let (Some(oracle), Some(lowest)) = (visit.oracle, lowest) {
+                    visit.spread = visit.space.score(oracle) - visit.space.score(lowest);
+                }
+            }
         }
         self.fresh = false;
         Ok(())
@@ -90,6 +99,8 @@ impl Pass<'_> {
             rng: Rng::new(self.seed, self.epoch, sentence as u64),
             oracle: None,
             prediction: None,
+            best: None,
+            spread: 0.0,
         }
     }
 
@@ -110,41 +121,35 @@ impl Pass<'_> {
             .map(|&sentence| sentence as usize)
             .filter(|&sentence| !self.pools.list(sentence).is_empty())
             .collect();
+        let scored = self.selector.reads_weights() || gain.observes();
         for sentences in present.chunks(self.batch.max(1)) {
             if interrupted() {
                 return Err("interrupted".into());
             }
-            if update.is_lazy() && (self.selector.reads_weights() || gain.observes()) {
+            if scored && update.is_lazy() {
                 for &sentence in sentences {
                     for hypothesis in self.pools.list(sentence) {
                         update.catch_up(model, self.pools.features(hypothesis).0);
                     }
                 }
             }
-            let mut visits: Vec<Visit<'_>> = sentences
+            let visits: Vec<Visit<'_>> = sentences
                 .iter()
                 .enumerate()
                 .map(|(group, &sentence)| self.visit(group, sentence, gain, &mut row_gains))
                 .collect();
-            let reads = self.selector.reads_weights() || gain.observes();
-            let mut bests = Vec::with_capacity(visits.len());
-            if reads {
-                for visit in &mut visits {
-                    visit.space.rescore(model.weights());
-                    bests.push(sums.before(visit.space.as_ref()));
-                }
-            }
-            let mut batch = Batch { selector: self.selector, visits, fresh: true };
+            let mut batch = Batch { selector: self.selector, visits, scored, fresh: true };
             let stepped = update.step(model, &mut batch)?;
             model.end_step();
             observed.updates += stepped.updates;
             observed.loss += stepped.loss;
             observed.visits += batch.visits.len() as u64;
-            for (visit, best) in batch.visits.iter().zip(bests) {
+            for visit in &batch.visits {
+                let Some(best) = visit.best else { continue };
                 let space = visit.space.as_ref();
-                let oracle = visit.oracle.unwrap_or(best.candidate);
-                gain.observe(visit.sentence, space.stats(best.candidate), space.stats(oracle));
-                sums.after(visit, &best);
+                let oracle = visit.oracle.unwrap_or(best);
+                gain.observe(visit.sentence, space.stats(best), space.stats(oracle));
+                sums.add(visit, best);
             }
         }
         gain.end_epoch();
@@ -161,31 +166,16 @@ impl Pass<'_> {
     }
 }
 
-/// The model's best and worst before the update.
-struct Best {
-    candidate: usize,
-    lowest: f64,
-    scores: Vec<f64>,
-}
-
 impl Sums {
-    fn before(&mut self, space: &dyn Space) -> Best {
-        let scores: Vec<f64> = (0..space.len()).map(|candidate| space.score(candidate)).collect();
-        let candidate = tunesmith_space::argmax(scores.iter().copied()).map_or(0, |(best, _)| best);
-        let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
-        Best { candidate, lowest, scores }
-    }
-
-    fn after(&mut self, visit: &Visit<'_>, best: &Best) {
+    fn add(&mut self, visit: &Visit<'_>, best: usize) {
         let space = visit.space.as_ref();
         self.chosen += 1;
-        self.model += space.gain(best.candidate);
+        self.model += space.gain(best);
         let (Some(oracle), Some(prediction)) = (visit.oracle, visit.prediction) else { return };
         self.oracle += space.gain(oracle);
         self.prediction += space.gain(prediction);
-        let spread = best.scores[oracle] - best.lowest;
-        self.spread += spread;
-        self.spread2 += spread * spread;
+        self.spread += visit.spread;
+        self.spread2 += visit.spread * visit.spread;
     }
 }
 

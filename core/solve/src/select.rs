@@ -18,6 +18,10 @@ pub struct Visit<'a> {
     pub oracle: Option<usize>,
     /// y- of the first selection, for the report.
     pub prediction: Option<usize>,
+    /// The model's best before the update.
+    pub best: Option<usize>,
+    /// `s(y+) - min s` before the update.
+    pub spread: f64,
 }
 
 /// `(space, w, gain, rng) -> constraints`. An update may ask several times during one visit;

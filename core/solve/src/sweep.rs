@@ -96,39 +96,77 @@ impl Axis {
     }
 }
 
-/// The upper envelope of lines `intercept + t · slope`, slopes ascending: which line is on top
-/// from where on.
+/// The upper envelope of lines `intercept + t · slope`: which line is on top from where on.
+#[derive(Default)]
 struct Envelope {
-    /// (start of its reign, slope, intercept, line)
-    hull: Vec<(f64, f64, f64, u32)>,
+    hull: Vec<Piece>,
+    records: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// Where its reign starts.
+    from: f64,
+    slope: f64,
+    intercept: f64,
+    line: u32,
 }
 
 impl Envelope {
-    fn build(&mut self, lines: impl Iterator<Item = (f64, f64, u32)>) {
-        let hull = &mut self.hull;
-        hull.clear();
-        for (slope, intercept, line) in lines {
-            let mut start = f64::NEG_INFINITY;
-            while let Some(&(reign, under, height, _)) = hull.last() {
-                if under == slope {
-                    if intercept <= height {
-                        start = f64::INFINITY;
-                        break;
-                    }
-                    hull.pop();
-                    continue;
-                }
-                start = (height - intercept) / (slope - under);
-                if start > reign {
-                    break;
-                }
-                hull.pop();
-                start = f64::NEG_INFINITY;
-            }
-            if start < f64::INFINITY {
-                hull.push((start, slope, intercept, line));
+    /// Lines in ascending order of slope; among equal lines the first is kept.
+    ///
+    /// Left of zero only a line that is higher at zero than every line of smaller slope can win,
+    /// right of zero only one that is higher than every line of larger slope. Few lines are, so
+    /// the hull itself is built from a handful.
+    fn build(&mut self, count: usize, line: impl Fn(usize) -> (f64, f64, u32)) {
+        let piece = |(slope, intercept, line)| Piece { from: 0.0, slope, intercept, line };
+        self.records.clear();
+        self.hull.clear();
+        let (mut highest, mut peak) = (f64::NEG_INFINITY, 0);
+        for place in 0..count {
+            let (slope, intercept, name) = line(place);
+            if intercept > highest {
+                (highest, peak) = (intercept, place);
+                self.records.push(piece((slope, intercept, name)));
             }
         }
+        let left = self.records.len();
+        highest = f64::NEG_INFINITY;
+        for place in (peak + 1..count).rev() {
+            let (slope, intercept, name) = line(place);
+            if intercept > highest {
+                highest = intercept;
+                self.records.push(piece((slope, intercept, name)));
+            } else if intercept == highest
+                && let Some(last) = self.records.last_mut()
+                && last.slope == slope
+            {
+                last.line = name;
+            }
+        }
+        self.records[left..].reverse();
+        for index in 0..self.records.len() {
+            self.add(self.records[index]);
+        }
+    }
+
+    fn add(&mut self, mut new: Piece) {
+        new.from = f64::NEG_INFINITY;
+        while let Some(top) = self.hull.last() {
+            if top.slope == new.slope {
+                if new.intercept <= top.intercept {
+                    return;
+                }
+            } else {
+                new.from = (top.intercept - new.intercept) / (new.slope - top.slope);
+                if new.from > top.from {
+                    break;
+                }
+            }
+            self.hull.pop();
+            new.from = f64::NEG_INFINITY;
+        }
+        self.hull.push(new);
     }
 }
 
@@ -195,16 +233,15 @@ impl LineSearch {
     pub fn axis(&self, walker: &Walker, axis: usize, bounds: (f64, f64)) -> Step {
         let axis = &self.axes[axis];
         let here = walker.weights[axis.id as usize];
-        let mut envelope = Envelope { hull: Vec::new() };
+        let mut envelope = Envelope::default();
         let mut sweep = Sweep::new(self, walker, (bounds.0 - here, bounds.1 - here));
         for (sentence, lines) in axis.lists() {
             let start = self.pools.list(sentence).start;
             let scores = &walker.scores[start..start + lines.len()];
-            envelope.build(
-                lines.iter().map(|&(slope, position)| {
-                    (f64::from(slope), scores[position as usize], position)
-                }),
-            );
+            envelope.build(lines.len(), |place| {
+                let (slope, position) = lines[place];
+                (f64::from(slope), scores[position as usize], position)
+            });
             sweep.add(sentence, start, &envelope);
         }
         sweep.best()
@@ -212,7 +249,7 @@ impl LineSearch {
 
     /// The best step along any direction within a range of steps.
     pub fn direction(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Step {
-        let mut envelope = Envelope { hull: Vec::new() };
+        let mut envelope = Envelope::default();
         let mut sweep = Sweep::new(self, walker, range);
         let mut slopes = Vec::new();
         let mut lines = Vec::new();
@@ -228,7 +265,7 @@ impl LineSearch {
                     .map(|(position, (&slope, &score))| (slope, score, position as u32)),
             );
             lines.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
-            envelope.build(lines.iter().copied());
+            envelope.build(lines.len(), |place| lines[place]);
             if envelope.hull.len() > 1 {
                 sweep.add(sentence, list.start, &envelope);
             }
@@ -277,9 +314,9 @@ impl<'a> Sweep<'a> {
     fn add(&mut self, sentence: usize, start: usize, envelope: &Envelope) {
         let hull = &envelope.hull;
         // Only the part of the envelope over the range of steps counts.
-        let first = hull.partition_point(|piece| piece.0 <= self.range.0).saturating_sub(1);
+        let first = hull.partition_point(|piece| piece.from <= self.range.0).saturating_sub(1);
         let Some(piece) = hull.get(first) else { return };
-        let hypothesis = (start + piece.3 as usize) as u32;
+        let hypothesis = (start + piece.line as usize) as u32;
         let search = self.search;
         let (old, new) =
             (search.stats(sentence, self.current[sentence]), search.stats(sentence, hypothesis));
@@ -288,11 +325,11 @@ impl<'a> Sweep<'a> {
             .zip(old.iter().zip(new))
             .for_each(|(sum, (old, new))| *sum += new - old);
         self.current[sentence] = hypothesis;
-        let inside = hull[first + 1..].iter().take_while(|piece| piece.0 < self.range.1);
+        let inside = hull[first + 1..].iter().take_while(|piece| piece.from < self.range.1);
         self.changes.extend(inside.map(|piece| Change {
-            at: piece.0,
+            at: piece.from,
             sentence: sentence as u32,
-            hypothesis: (start + piece.3 as usize) as u32,
+            hypothesis: (start + piece.line as usize) as u32,
         }));
     }
 

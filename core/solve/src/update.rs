@@ -47,6 +47,9 @@ pub trait Update: Send + Sync {
         false
     }
 
+    /// Multiplies the learning rate.
+    fn slow_down(&mut self, factor: f64);
+
     /// Called after the last step of a pass over the corpus.
     fn end_pass(&mut self, _model: &mut Model) {}
 

@@ -24,6 +24,10 @@ impl Arow {
 }
 
 impl Update for Arow {
+    fn slow_down(&mut self, factor: f64) {
+        self.rate *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         batch.separate(model, 0, &mut self.rows)?;

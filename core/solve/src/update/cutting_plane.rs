@@ -97,6 +97,11 @@ fn difference(to: &Member, from: &Member) -> (Vec<u32>, Vec<f64>) {
 }
 
 impl Update for CuttingPlane {
+    /// The step is exact; what can shrink is how far it may go.
+    fn slow_down(&mut self, factor: f64) {
+        self.c *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut rows = Rows::default();

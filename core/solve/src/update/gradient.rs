@@ -103,6 +103,10 @@ impl Gradient {
 }
 
 impl Update for Gradient {
+    fn slow_down(&mut self, factor: f64) {
+        self.eta *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut rows = std::mem::take(&mut self.rows);

@@ -19,6 +19,10 @@ pub struct Hildreth {
 }
 
 impl Update for Hildreth {
+    fn slow_down(&mut self, factor: f64) {
+        self.rate *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut part = Rows::default();

@@ -24,6 +24,10 @@ impl PassiveAggressive {
 }
 
 impl Update for PassiveAggressive {
+    fn slow_down(&mut self, factor: f64) {
+        self.rate *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         for round in 0..batch.rounds() {

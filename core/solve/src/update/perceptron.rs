@@ -19,6 +19,10 @@ impl Perceptron {
 }
 
 impl Update for Perceptron {
+    fn slow_down(&mut self, factor: f64) {
+        self.rate *= factor;
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         batch.separate(model, 0, &mut self.rows)?;

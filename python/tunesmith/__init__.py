@@ -1,0 +1,1 @@
+"""Learn the weights of linear models that choose among structured outputs."""

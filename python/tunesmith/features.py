@@ -1,0 +1,82 @@
+"""Weights by feature name: dense and sparse in one vector, readable on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith.runs.weights_file import dump_weights, load_weights
+
+Vector = npt.NDArray[np.float64]
+
+
+class Weights(Mapping[str, float]):
+    """A weight per feature name; a name that is not there weighs nothing.
+
+    >>> w = Weights({"LM0": 0.5, "WordPenalty0": -1.0})
+    >>> w.vector(["WordPenalty0", "Distortion0"]).tolist()
+    [-1.0, 0.0]
+    """
+
+    def __init__(
+        self, values: Mapping[str, float], meta: Mapping[str, object] | None = None
+    ) -> None:
+        self._values = {name: float(value) for name, value in values.items()}
+        self.meta: dict[str, object] = dict(meta or {})
+
+    @classmethod
+    def from_vector(
+        cls,
+        names: Sequence[str],
+        vector: npt.ArrayLike,
+        meta: Mapping[str, object] | None = None,
+        *,
+        drop_zeros: bool = False,
+    ) -> Weights:
+        """Name the entries of a vector; with `drop_zeros` only those that are not zero."""
+        values = np.asarray(vector, np.float64).tolist()
+        pairs = zip(names, values, strict=True)
+        return cls({name: value for name, value in pairs if value or not drop_zeros}, meta)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Weights:
+        """Read a weights file; refuse one that is not TOML or holds no finite numbers."""
+        values, meta = load_weights(Path(path))
+        return cls(values, meta)
+
+    def save(self, path: str | Path) -> None:
+        """Write a weights file, atomically."""
+        dump_weights(Path(path), self._values, self.meta)
+
+    def vector(self, names: Sequence[str]) -> Vector:
+        """Return the weights of `names`, zero for those that have none."""
+        get = self._values.get
+        return np.array([get(name, 0.0) for name in names], np.float64)
+
+    def top(self, count: int) -> dict[str, float]:
+        """Return the largest by magnitude, largest first."""
+        order = sorted(self._values.items(), key=lambda item: (-abs(item[1]), item[0]))
+        return dict(order[:count])
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Mapping) and self._values == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value:.4g}" for name, value in self.top(8).items())
+        more = ", …" if len(self) > 8 else ""
+        return f"Weights({shown}{more})"

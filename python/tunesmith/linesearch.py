@@ -1,0 +1,134 @@
+"""Minimum error rate training: exact line search from many points (Och 2003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.drivers import Epoch, State, Task
+from tunesmith.errors import InputError
+from tunesmith.features import Vector
+
+# Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
+MOST_FEATURES = 1000
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """Coordinate ascent by exact line search, from the start weights and from random points.
+
+    Along a direction each hypothesis is a line in the step; the upper envelope of a sentence's
+    lines tells which hypothesis wins where, and one sweep over all breakpoints with running
+    corpus statistics finds the exact best step. From each point: try all axes and `directions`
+    random ones, take the best, until the gain is below `tolerance`. Every point is an epoch; the
+    best so far is proposed.
+    """
+
+    restarts: int = 20
+    directions: int = 0
+    tolerance: float = 1e-5
+    most_moves: int = 200
+
+    def epochs(
+        self,
+        task: Task,
+        start: Vector,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Iterator[Epoch]:
+        """Yield the best weights after each starting point; points are searched in parallel."""
+        free = np.flatnonzero(task.free)
+        if len(free) > MOST_FEATURES:
+            raise InputError(
+                f"MERT over {len(free)} features would take very long",
+                remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
+            )
+        search = _core.LineSearch(
+            task.pools.core, task.table, task.metric.native, free.tolist(), task.threads
+        )
+        best, gain, done = task.clip(start), -np.inf, 0
+        if state is not None:
+            best, gain = np.array(state["weights"]), float(state["gain"][0])
+            done = int(state["done"][0])
+
+        def climb(number: int) -> tuple[Vector, float, int]:
+            rng = np.random.default_rng([seed, number])
+            point = task.clip(start) if number == 0 else self._random_point(task, start, rng)
+            return self._climb(task, search, free, point, rng)
+
+        with ThreadPoolExecutor(task.threads or None) as workers:
+            jobs = [workers.submit(climb, n) for n in range(done, self.restarts + 1)]
+            try:
+                for number, job in enumerate(jobs, start=done):
+                    weights, reached, moves = job.result()
+                    if reached > gain:
+                        best, gain = weights, reached
+                    now: State = {
+                        "weights": best, "gain": np.array([gain]), "done": np.array([number + 1])
+                    }
+                    facts = {"updates": moves, "reached": reached}
+                    yield Epoch(number + 1, best, now, facts, number == self.restarts)
+            finally:
+                for job in jobs:
+                    job.cancel()
+
+    def _random_point(self, task: Task, start: Vector, rng: np.random.Generator) -> Vector:
+        """Return weights anywhere within the bounds, of the size of the start weights."""
+        size = max(float(np.abs(start).max(initial=0.0)), 1e-3)
+        draw = rng.uniform(-1.0, 1.0, len(start)) * size
+        low = np.where(np.isfinite(task.lower), task.lower, -np.inf)
+        return np.where(task.free, np.clip(draw, low, task.upper), task.clip(start))
+
+    def _climb(
+        self,
+        task: Task,
+        search: _core.LineSearch,
+        free: npt.NDArray[np.int64],
+        point: Vector,
+        rng: np.random.Generator,
+    ) -> tuple[Vector, float, int]:
+        walker = search.walker(point)
+        moves = 0
+        while moves < self.most_moves:
+            here = walker.gain
+            for axis in rng.permutation(len(free)).tolist():
+                feature = free[axis]
+                step, gain = walker.axis(axis, task.lower[feature], task.upper[feature])
+                if gain > walker.gain:
+                    walker.move_axis(axis, step)
+                    moves += 1
+            for _ in range(self.directions):
+                direction = np.zeros(len(point))
+                direction[free] = rng.normal(size=len(free))
+                step, gain = walker.direction(direction, *_range(task, walker.weights, direction))
+                if gain > walker.gain:
+                    walker.move_to(walker.weights + step * direction)
+                    moves += 1
+            # Scores computed afresh: what is reported is what these weights choose.
+            walker.move_to(_tidy(task, walker.weights))
+            if walker.gain - here < self.tolerance:
+                break
+        return walker.weights, walker.gain, moves
+
+
+def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:
+    """Return the steps along a direction that stay within all bounds."""
+    moving = direction != 0
+    with np.errstate(invalid="ignore"):
+        one = (task.lower - weights)[moving] / direction[moving]
+        other = (task.upper - weights)[moving] / direction[moving]
+    return float(np.minimum(one, other).max()), float(np.maximum(one, other).min())
+
+
+def _tidy(task: Task, weights: Vector) -> Vector:
+    """Scale unbounded weights to sum to one in magnitude: the choice does not depend on it."""
+    total = float(np.abs(weights).sum())
+    if np.isfinite(task.lower).any() or np.isfinite(task.upper).any() or total == 0.0:
+        return weights
+    return weights / total

@@ -1,0 +1,483 @@
+"""Every algorithm by name: the only place where one has a name.
+
+A preset is a function of its options that returns a tuner. To add one, write such a function and
+decorate it with `@preset`; its keyword arguments become options of `--set`, its docstring the help.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from tunesmith import gains, select, update
+from tunesmith.baselines import Grid, RandomSearch
+from tunesmith.drivers import Online, Tuner
+from tunesmith.errors import InputError
+from tunesmith.linesearch import LineSearch
+from tunesmith.losses import Loss
+from tunesmith.ranking import Ramp, Ranking
+from tunesmith.risk import Risk
+
+PRESETS: dict[str, Callable[..., Tuner]] = {}
+
+GainName = Literal["sentence", "background", "context"]
+History = Literal["1best", "oracle"]
+Average = Literal["all", "epoch", "none"]
+
+
+def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
+    """Register a preset under its function's name, underscores as hyphens."""
+    PRESETS[make.__name__.strip("_").replace("_", "-")] = make
+    return make
+
+
+@preset
+def mert(
+    *, restarts: int = 20, directions: int = 0, tolerance: float = 1e-5
+) -> Tuner:
+    """Minimum error rate training: exact line search over the corpus score.
+
+    Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
+    exact best step. From the start weights and `restarts` random points.
+
+    Och 2003. Deviation: improving axes are taken one after the other in random order instead of
+    only the steepest, which needs fewer searches for the same optimum.
+    """
+    return LineSearch(restarts, directions, tolerance)
+
+
+@preset
+def pro(
+    *,
+    samples: int = 5000,
+    threshold: float = 0.05,
+    keep: int = 50,
+    rounds: int = 25,
+    interpolate: float = 0.1,
+    l2: float = 1e-4,
+) -> Tuner:
+    """Pairwise ranking optimisation: sampled pairs, logistic regression.
+
+    min_w Σ log(1 + exp(-w·(f(a) - f(b)))) over the 50 most different of 5,000 drawn pairs per
+    sentence; w <- (1 - ψ)w + ψw*.
+
+    Hopkins & May 2011. Deviation: a pair and its mirror image have the same loss, so only one of
+    the two is kept.
+    """
+    return Ranking(select.pairs(samples, threshold, keep), rounds, interpolate, l2)
+
+
+@preset
+def kbmira(
+    *,
+    c: float = 0.01,
+    passes: int = 60,
+    decay: float = 0.999,
+    gain: GainName = "background",
+    gain_scale: gains.Scale = "background",
+    shuffle: bool = True,
+    batch: int = 1,
+) -> Tuner:
+    """Batch k-best MIRA: hope/fear passes over all lists, the best pass's average.
+
+    w += min(C, loss/‖Δf‖²)Δf(y+, y-), gains over a background that decays by 0.999, times its
+    length; each pass proposes the average of its weights, the one with the best corpus score is
+    kept.
+
+    Cherry & Foster 2012.
+    """
+    return Online(
+        select.hope_fear(),
+        update.passive_aggressive(c),
+        gains.Gain(gain, decay, gain_scale=gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average="epoch",
+    )
+
+
+@preset
+def mira(
+    *,
+    c: float = 0.01,
+    oracle: select.Oracle = "M-C",
+    prediction: select.Prediction = "M+C",
+    k: int = 500,
+    passes: int = 20,
+    gain: GainName = "context",
+    decay: float = 0.9,
+    history: History = "1best",
+    gain_scale: gains.Scale = "one",
+    average: Average = "all",
+    shuffle: bool = True,
+    batch: int = 1,
+    shards: int = 1,
+    mix: int = 1,
+) -> Tuner:
+    """1-best MIRA with every strategy for choosing y+ and y-.
+
+    y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c; w += min(C, loss/‖Δf‖²)Δf(y+, y-).
+    oracle: M-C, LU, MB; prediction: M+C, PB, MC.
+
+    Eidelman 2012; Crammer et al. 2006.
+    """
+    return Online(
+        select.hope_fear(oracle, prediction, k),
+        update.passive_aggressive(c),
+        gains.Gain(gain, decay, history, gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average,
+        shards=shards,
+        mix=mix,
+    )
+
+
+@preset
+def mira_hildreth(
+    *,
+    c: float = 0.01,
+    lists: Literal["hope-fear", "model-hope-fear"] = "hope-fear",
+    n: int = 10,
+    passes: int = 10,
+    batch: int = 1,
+    gain: GainName = "sentence",
+    decay: float = 0.9,
+    history: History = "1best",
+    gain_scale: gains.Scale = "one",
+    scale_update: bool = False,
+    rate: float = 1.0,
+    decrease: float = 1.0,
+    shuffle: bool = True,
+    average: Average = "all",
+    learner: Literal["mira", "perceptron"] = "mira",
+    stop: float = 0.0,
+    shards: int = 1,
+    mix: int = 5,
+) -> Tuner:
+    """k-best MIRA by Hildreth's algorithm, with two or three lists.
+
+    min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears, or
+    over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies the
+    step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
+    three passes no weight moved by more (Moses used 0.01).
+
+    Hasler, Haddow & Koehn 2011.
+    """
+    rule = (
+        update.perceptron(rate)
+        if learner == "perceptron"
+        else update.hildreth(c, rate, scale_update)
+    )
+    return Online(
+        select.lists(n, lists == "model-hope-fear"),
+        rule,
+        gains.Gain(gain, decay, history, gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average,
+        slow_down=decrease,
+        stop=stop,
+        shards=shards,
+        mix=mix,
+    )
+
+
+@preset
+def mira_cp(
+    *,
+    c: float = 0.01,
+    k: int = 500,
+    passes: int = 20,
+    max_iter: int = 100,
+    epsilon: float = 1e-4,
+    gain: GainName = "context",
+    decay: float = 0.9,
+    gain_scale: gains.Scale = "one",
+    average: Average = "all",
+    shuffle: bool = True,
+    batch: int = 1,
+) -> Tuner:
+    """MIRA with a cutting plane: the most violated hypothesis is added until none is left.
+
+    w = w_t + Σ α_y (f(y+) - f(y)), Σα = C, mass moved between two members at a time.
+
+    Chiang 2012.
+    """
+    return Online(
+        select.hope_fear(k=k),
+        update.cutting_plane(c, epsilon, max_iter=max_iter),
+        gains.Gain(gain, decay, gain_scale=gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average,
+    )
+
+
+@preset
+def rm(
+    *,
+    c: float = 0.01,
+    bound: float = 1.0,
+    price: float = 0.01,
+    k: int = 500,
+    passes: int = 20,
+    gain: GainName = "context",
+    decay: float = 0.9,
+    gain_scale: gains.Scale = "one",
+    average: Average = "all",
+    shuffle: bool = True,
+    batch: int = 1,
+    shards: int = 1,
+    mix: int = 1,
+) -> Tuner:
+    """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
+
+    After the step on (y+, y-): if s(y+) - s(y_w) > B for the lowest-scoring y_w, go back by
+    min(D, (Δs - B)/‖Δf‖²); if some s(y) > s(y+) + B, forward likewise. B → ∞ is MIRA.
+    price is D: 0.01 for dense, 0.1 for sparse features.
+
+    Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper.
+    """
+    return Online(
+        select.bounded(select.hope_fear(k=k), bound, price, k),
+        update.passive_aggressive(c),
+        gains.Gain(gain, decay, gain_scale=gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average,
+        shards=shards,
+        mix=mix,
+    )
+
+
+@preset
+def rm_cp(
+    *,
+    c: float = 0.01,
+    bound: float = 1.0,
+    price: float = 0.01,
+    k: int = 500,
+    passes: int = 20,
+    max_iter: int = 100,
+    epsilon: float = 1e-4,
+    epsilon_bound: float = 1e-4,
+    gain: GainName = "context",
+    decay: float = 0.9,
+    gain_scale: gains.Scale = "one",
+    average: Average = "all",
+    shuffle: bool = True,
+    batch: int = 1,
+) -> Tuner:
+    """Relative margin by cutting planes: three working sets, the largest violation first.
+
+    Sets for the margin and for the upper and the lower bound; each is optimised in turn until the
+    weights stop changing.
+
+    Eidelman, Marton & Resnik 2013.
+    """
+    return Online(
+        select.bounded(select.hope_fear(k=k), bound, price, k),
+        update.cutting_plane(c, epsilon, epsilon_bound, max_iter),
+        gains.Gain(gain, decay, gain_scale=gain_scale),
+        passes,
+        batch,
+        shuffle,
+        average,
+    )
+
+
+@preset
+def adagrad(
+    *,
+    loss: Literal["logistic", "hinge", "expected"] = "logistic",
+    eta: float = 0.02,
+    l1: float = 0.1,
+    l2: float = 0.0,
+    samples: int = 5000,
+    threshold: float = 0.05,
+    pairs: int = 15,
+    passes: int = 10,
+    batch: int = 20,
+    alpha: float = 1.0,
+    average: Average = "none",
+    shuffle: bool = True,
+) -> Tuner:
+    """AdaGrad on sampled pairs with L1 by FOBOS: for very many sparse features.
+
+    Per coordinate G += g², w -= ηg/√G, w <- sign(w)[|w| - λη/√G]₊, on Σ log(1 + exp(-w·x)) over
+    15 pairs of each of 20 sentences. Idle features cost nothing. `loss=expected` follows the
+    gradient of the expected gain instead of pairs.
+
+    Green et al. 2013; Duchi et al. 2011.
+    """
+    name: Loss = "linear" if loss == "expected" else loss
+    selector = (
+        select.expected(alpha) if loss == "expected" else select.pairs(samples, threshold, pairs)
+    )
+    return Online(
+        selector,
+        update.adagrad(name, eta, l1, l2),
+        gains.sentence(),
+        passes,
+        batch,
+        shuffle,
+        average,
+    )
+
+
+@preset
+def arow(
+    *,
+    r: float = 0.1,
+    variance: float = 1.0,
+    rate: float = 1.0,
+    linear: bool = False,
+    passes: int = 20,
+    gain: GainName = "context",
+    decay: float = 0.9,
+    gain_scale: gains.Scale = "one",
+    average: Average = "all",
+    shuffle: bool = True,
+) -> Tuner:
+    """Adaptive regularisation of weights: hope/fear with a confidence per weight.
+
+    v = xᵀΣx, β = 1/(v + r): w += β·loss·Σx, Σ -= β(Σx)², Σ diagonal.
+
+    Crammer, Kulesza & Dredze 2009; linearised form: Green et al. 2013, eq. 11.
+    """
+    return Online(
+        select.hope_fear(),
+        update.arow(r, rate, variance, linear),
+        gains.Gain(gain, decay, gain_scale=gain_scale),
+        passes,
+        1,
+        shuffle,
+        average,
+    )
+
+
+@preset
+def perceptron(
+    *,
+    rate: float = 1.0,
+    oracle: select.Oracle = "M-C",
+    prediction: select.Prediction = "PB",
+    passes: int = 20,
+    gain: GainName = "sentence",
+    average: Average = "all",
+    shuffle: bool = True,
+) -> Tuner:
+    """The averaged structured perceptron: w += η(f(y+) - f(ŷ)) when the model's best is worse.
+
+    Collins 2002.
+    """
+    return Online(
+        select.hope_fear(oracle, prediction),
+        update.perceptron(rate),
+        gains.Gain(gain),
+        passes,
+        1,
+        shuffle,
+        average,
+    )
+
+
+@preset
+def rampion(
+    *,
+    rounds: int = 10,
+    passes: int = 5,
+    eta: float = 1e-4,
+    l2: float = 1e-3,
+    gain_scale: gains.Scale = "one",
+) -> Tuner:
+    """Ramp loss: hopes fixed, sub-gradient passes over the fears, repeated.
+
+    min_w Σ -max(s - c) + max(s + c) + l2/2 ‖w - w0‖² by the concave-convex procedure.
+
+    Gimpel & Smith 2012.
+    """
+    return Ramp(rounds, passes, eta, l2, gains.sentence(gain_scale))
+
+
+@preset
+def risk(
+    *,
+    alpha: float = 1.0,
+    anneal: float = 2.0,
+    steps: int = 8,
+    iterations: int = 30,
+    l2: float = 1e-4,
+    objective: Literal["sentence", "corpus"] = "corpus",
+) -> Tuner:
+    """Minimum risk: maximise the expected gain under p ∝ exp(α s), α annealed.
+
+    Smith & Eisner 2006.
+    """
+    return Risk(alpha, anneal, steps, iterations, l2, objective)
+
+
+@preset
+def random(*, tries: int = 1000) -> Tuner:
+    """Random search: a baseline."""
+    return RandomSearch(tries)
+
+
+@preset
+def grid(*, points: int = 11, budget: int = 5000, rounds: int = 5) -> Tuner:
+    """Grid search: a baseline; one weight at a time where the whole grid is too large."""
+    return Grid(points, budget, rounds)
+
+
+def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
+    """Return the preset's tuner; text options are read as the types that the preset declares.
+
+    Refuses unknown presets, unknown options and values of the wrong kind, naming what there is.
+    """
+    if name not in PRESETS:
+        raise InputError(f"no tuner named {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
+    make = PRESETS[name]
+    known = preset_options(name)
+    hints = get_type_hints(make)
+    given = {}
+    for key, value in (options or {}).items():
+        field = key.replace("-", "_")
+        if field not in known:
+            raise InputError(
+                f"{name} has no option {key!r}", remedy=f"it has {', '.join(known) or 'none'}"
+            )
+        given[field] = _typed(f"{name}.{key}", value, hints[field])
+    return make(**given)
+
+
+def preset_options(name: str) -> dict[str, Any]:
+    """Return the options of a preset with their defaults."""
+    parameters = inspect.signature(PRESETS[name]).parameters
+    return {key: parameter.default for key, parameter in parameters.items()}
+
+
+def _typed(name: str, value: Any, kind: Any) -> Any:
+    """Read a value as the type of its option."""
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        if str(value) not in choices:
+            raise InputError(f"{name} is {value!r}", remedy=f"use one of {', '.join(choices)}")
+        return str(value)
+    if kind is bool:
+        words = {"true": True, "1": True, "yes": True, "on": True,
+                 "false": False, "0": False, "no": False, "off": False}
+        if str(value).lower() not in words:
+            raise InputError(f"{name} is {value!r}", remedy="use true or false")
+        return words[str(value).lower()]
+    try:
+        return kind(value)
+    except ValueError:
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} is {value!r}", remedy=f"give {what}") from None

@@ -1,0 +1,160 @@
+"""Batch optimisers on constraint rows: pairwise ranking and the ramp loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from tunesmith import _core
+from tunesmith.drivers import Epoch, Online, Task
+from tunesmith.features import Vector
+from tunesmith.gains import Gain
+from tunesmith.select import hope_fear
+from tunesmith.update import sgd
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Sample pairs, separate them by logistic regression, move part of the way there.
+
+    Minimises Σ log(1 + exp(-w·x)) / n + l2/2 ‖w‖² over the sampled rows by L-BFGS, within the
+    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew.
+    """
+
+    selector: _core.Selector
+    rounds: int = 25
+    interpolate: float = 0.1
+    l2: float = 1e-4
+
+    def epochs(
+        self,
+        task: Task,
+        start: Vector,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Iterator[Epoch]:
+        """Yield the weights after each round."""
+        weights, solution, done = task.clip(start), task.clip(start), 0
+        if state is not None:
+            weights, solution = np.array(state["weights"]), np.array(state["solution"])
+            done = int(state["done"][0])
+        for number in range(done + 1, self.rounds + 1):
+            rows = _core.constraint_rows(
+                task.pools.core, task.table, task.metric.native, self.selector, weights,
+                seed, number, task.threads,
+            )
+            solution, loss = logistic_regression(task, rows, solution, self.l2)
+            weights = (1.0 - self.interpolate) * weights + self.interpolate * solution
+            yield Epoch(
+                number,
+                weights,
+                {"weights": weights, "solution": solution, "done": np.array([number])},
+                {"updates": len(rows["gains"]), "loss": loss},
+                number == self.rounds,
+            )
+
+
+def logistic_regression(
+    task: Task, rows: Mapping[str, npt.NDArray[Any]], start: Vector, l2: float
+) -> tuple[Vector, float]:
+    """Return the weights that rank the better of each row first, and their loss."""
+    count = len(rows["gains"])
+    if count == 0:
+        return start, 0.0
+    shape = (count, len(start))
+    matrix = csr_array((rows["values"], rows["ids"].astype(np.int32), rows["starts"]), shape=shape)
+    # Fixed weights are in the rows here: their contribution is constant, their slope unused.
+    free = np.flatnonzero(task.free)
+    fixed = matrix @ np.where(task.free, 0.0, start)
+    part = matrix[:, free] if len(free) < len(start) else matrix
+
+    def objective(w: Vector) -> tuple[float, Vector]:
+        margins = part @ w + fixed
+        loss = np.logaddexp(0.0, -margins).mean() + 0.5 * l2 * (w @ w)
+        return float(loss), -(part.T @ expit(-margins)) / count + l2 * w
+
+    found = minimize(
+        objective,
+        start[free],
+        jac=True,
+        method="L-BFGS-B",
+        bounds=_bounds(task, free),
+        options={"maxiter": 200},
+    )
+    weights = start.copy()
+    weights[free] = found.x
+    return weights, float(found.fun)
+
+
+def _bounds(task: Task, free: npt.NDArray[np.int64]) -> list[tuple[float, float]] | None:
+    if not (np.isfinite(task.lower[free]).any() or np.isfinite(task.upper[free]).any()):
+        return None
+    return list(zip(task.lower[free].tolist(), task.upper[free].tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """The ramp loss -max(s - c) + max(s + c) by the concave-convex procedure.
+
+    Each round fixes the hopes under the current weights, then makes `passes` of sub-gradient steps
+    over the fears, pulled towards the start weights by L2.
+    """
+
+    rounds: int = 10
+    passes: int = 5
+    eta: float = 1e-4
+    l2: float = 1e-3
+    gain: Gain = Gain()
+
+    def epochs(
+        self,
+        task: Task,
+        start: Vector,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Iterator[Epoch]:
+        """Yield the weights after each round."""
+        weights, done = task.clip(start), 0
+        if state is not None:
+            weights, done = np.array(state["weights"]), int(state["done"][0])
+        for number in range(done + 1, self.rounds + 1):
+            inner = Online(
+                selector=hope_fear(pinned=self._hopes(task, weights)),
+                update=sgd("hinge", self.eta, l2=self.l2, anchor=start.tolist()),
+                gain=self.gain,
+                passes=self.passes,
+                average="none",
+            )
+            # Each round its own stream: (seed, round) instead of (seed, pass).
+            last = None
+            for last in inner.epochs(task, weights, seed + 1_000_003 * number, None):
+                pass
+            if last is None:
+                return
+            change = float(np.abs(last.weights - weights).max(initial=0.0))
+            weights = last.weights
+            yield Epoch(
+                number,
+                weights,
+                {"weights": weights, "done": np.array([number])},
+                {**last.facts, "weight_change": change},
+                number == self.rounds,
+            )
+
+    def _hopes(self, task: Task, weights: Vector) -> list[int]:
+        """Return y+ = argmax s - c of every sentence, as a number within its list."""
+        scores = task.pools.core.dot(weights, task.threads)
+        gains = task.metric.native.sentence_gains(task.table.rows())
+        starts = task.pools.core.starts
+        value = scores + gains
+        return [
+            int(value[a:b].argmax()) if b > a else 0
+            for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        ]

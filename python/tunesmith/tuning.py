@@ -1,0 +1,408 @@
+"""Tune weights on lists: start, runs, folds, held-out lists, significance, refusal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.drivers import Task, Tuner
+from tunesmith.errors import InputError
+from tunesmith.features import Vector, Weights
+from tunesmith.jobs import Job, Journal, run_jobs
+from tunesmith.metrics import Metric, get_metric
+from tunesmith.presets import make_tuner
+from tunesmith.runs import RunDirectory
+from tunesmith.significance import paired_bootstrap, paired_randomisation
+from tunesmith.spaces import Pools, Positions
+
+Bounds = Mapping[str, tuple[float, float]]
+Listener = Callable[[dict[str, Any]], None]
+
+SHOWN_WEIGHTS = 50
+SHOWN_CHANGES = 200
+
+
+@dataclass(frozen=True)
+class Result:
+    """What tuning found; scores are on the metric's own scale."""
+
+    tuner: str
+    metric: str
+    signature: str
+    weights: Weights
+    start: float
+    tuned: float
+    oracle: float
+    heldout: float | None
+    heldout_start: float | None
+    runs: list[float]
+    second: dict[str, Any] | None
+    significance: dict[str, Any]
+    seconds: float
+    options: dict[str, Any] = field(default_factory=dict)
+    refused: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as plain values."""
+        plain = {key: value for key, value in self.__dict__.items() if key != "weights"}
+        return {**plain, "weights": dict(self.weights)}
+
+
+def tune(
+    pools: Pools,
+    preset: str = "kbmira",
+    metric: str | Metric = "bleu",
+    *,
+    options: Mapping[str, Any] | None = None,
+    tuner: Tuner | None = None,
+    start: Mapping[str, float] | Vector | None = None,
+    heldout: Pools | None = None,
+    folds: int = 0,
+    seeds: int = 1,
+    seed: int = 1,
+    keep: Literal["best", "last", "heldout"] = "best",
+    bounds: Bounds | None = None,
+    fixed: Mapping[str, float] | None = None,
+    second_metric: str | Metric | None = None,
+    threads: int = 0,
+    run: str | Path | None = None,
+    resume: bool = False,
+    config: Mapping[str, Any] | None = None,
+    listen: Listener | None = None,
+) -> Result:
+    """Learn the weights that make the lists' best hypotheses score highest under a metric.
+
+    `options` are those of the preset; a `tuner` of your own takes the preset's place. `start` are
+    weights to begin with; without them the weights behind the lists' own scores are recovered, or
+    zero is used, which keeps the lists' order. `heldout` lists are scored but not learnt from,
+    `folds` holds out each part of the lists in turn. With several `seeds` the runs' weights are
+    averaged. `bounds` and `fixed` take feature names or patterns (`"TM*"`). `keep` says which
+    epoch's weights a run ends with: the best on the lists, the last, or the best on `heldout`.
+    `run` is a directory for events, checkpoints and weights; `resume` goes on with it.
+
+    Returns a `Result`; `Result.refused` gives the reason where the weights are no good: all zero,
+    unchanged, or worse than the start. Results do not depend on `threads`.
+
+    >>> import numpy as np
+    >>> from tunesmith import Pools, tune
+    >>> pools = Pools.from_arrays(
+    ...     features=np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]),
+    ...     starts=[0, 2, 4],
+    ...     names=["fluency", "noise"],
+    ...     texts=["a cat sad", "a cat sat", "the dog runs of", "the dog runs off"],
+    ...     references=[["a cat sat"], ["the dog runs off"]],
+    ... )
+    >>> result = tune(pools, preset="mert", metric="chrf")
+    >>> result.tuned, result.weights["fluency"] > result.weights["noise"]
+    (100.0, True)
+    """
+    began = time.perf_counter()
+    metric = get_metric(metric)
+    algorithm = tuner if tuner is not None else make_tuner(preset, options)
+    _check(pools, heldout, folds, seeds, keep)
+    names = pools.names
+    lower, upper = limits(names, bounds or {}, fixed or {})
+    task = Task(pools, metric, lower, upper, threads)
+    held = None if heldout is None else _aligned(heldout, names)
+    begin, first = _begin(pools, start, threads)
+    begin = task.clip(begin)
+    start_score = pools.score(metric, first)
+    oracle_score = pools.score(metric, pools.oracle(metric))
+
+    def evaluate(task: Task, weights: Vector) -> dict[str, Any]:
+        score = task.pools.score(metric, task.pools.best(weights, threads))
+        seen: dict[str, Any] = {"score": score, "gain": task.gain(weights)}
+        if held is not None:
+            heldout_task = replace(task, pools=held)
+            seen["heldout"] = held.score(metric, held.best(weights, threads))
+            seen["heldout_gain"] = heldout_task.gain(weights)
+        return seen
+
+    jobs = [Job("run", n, seed + n, task, keep) for n in range(seeds)]
+    parts = fold_parts(pools.sentences, folds, seed)
+    for number in range(folds):
+        rest = np.concatenate([part for other, part in enumerate(parts) if other != number])
+        fold_task = replace(task, pools=pools.subset(np.sort(rest).tolist()))
+        jobs.append(Job("fold", number, seed, fold_task, "last" if keep == "last" else "best"))
+
+    directory = None if run is None else RunDirectory(run)
+    settings = {
+        "preset": preset, "metric": metric.name, "signature": _signature(metric, pools),
+        "options": dict(options or {}), "seed": seed, "seeds": seeds, "folds": folds,
+        "keep": keep, **dict(config or {}),
+    }
+    with Journal(directory, settings, resume, listen) as journal:
+        journal.event(
+            "start",
+            preset=preset, metric=metric.name, signature=settings["signature"],
+            metric_higher=metric.higher_is_better, features=len(names),
+            sentences=pools.sentences, hypotheses=pools.hypotheses, start=start_score,
+            oracle=oracle_score, worst=pools.score(metric, pools.oracle(metric, best=False)),
+            options=settings["options"], runs=seeds, folds=folds,
+        )
+        found = run_jobs(jobs, algorithm, begin, evaluate, journal)
+        finals = [found[number] for number in range(seeds)]
+        weights = task.clip(average_direction(finals))
+        chosen = pools.best(weights, threads)
+        tuned = pools.score(metric, chosen)
+
+        # The honest comparison is on what was not learnt from, where there is such.
+        compared, base, system = pools, first, chosen
+        heldout_score = heldout_start = None
+        if held is not None:
+            compared = held
+            base = held.first() if start is None else held.best(_vector(pools, start), threads)
+            system = held.best(weights, threads)
+        elif folds:
+            system = _fold_choices(pools, parts, found[seeds:], threads)
+        if held is not None or folds:
+            heldout_score = compared.score(metric, system)
+            heldout_start = compared.score(metric, base)
+        result = Result(
+            tuner=preset,
+            metric=metric.name,
+            signature=settings["signature"],
+            weights=Weights.from_vector(names, weights),
+            start=start_score,
+            tuned=tuned,
+            oracle=oracle_score,
+            heldout=heldout_score,
+            heldout_start=heldout_start,
+            runs=[pools.score(metric, pools.best(w, threads)) for w in finals],
+            second=_second(compared, metric, second_metric, base, system),
+            significance=_significance(compared, metric, base, system, seed)
+            | {"on": "heldout" if compared is held else "folds" if folds else "lists"},
+            seconds=time.perf_counter() - began,
+            options=settings["options"],
+            refused=_refusal(metric, begin, weights, start_score, tuned),
+        )
+        result.weights.meta.update(
+            tuner=preset, metric=metric.name, signature=result.signature, start=start_score,
+            tuned=tuned, heldout=heldout_score, version=_core.__version__,
+        )
+        journal.event(
+            "end",
+            start=start_score, tuned=tuned, oracle=oracle_score, heldout=heldout_score,
+            heldout_start=heldout_start, second_metric=result.second,
+            significance=result.significance, seconds=result.seconds,
+            weights=result.weights.top(SHOWN_WEIGHTS),
+            status="refused" if result.refused else "ok", reason=result.refused,
+        )
+        if directory is not None and not journal.finished:
+            directory.save_weights(result.weights, result.weights.meta)
+            directory.save_changes(_changes(compared, metric, base, system))
+            directory.finish(
+                {key: value for key, value in result.to_json().items() if key != "weights"}
+            )
+    return result
+
+
+def limits(names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]) -> tuple[Vector, Vector]:
+    """Return lower and upper bounds of the named weights; refuse patterns that match nothing."""
+    lower = np.full(len(names), -np.inf)
+    upper = np.full(len(names), np.inf)
+    ranges = [*bounds.items(), *((name, (value, value)) for name, value in fixed.items())]
+    for pattern, (low, high) in ranges:
+        if not low <= high:
+            raise InputError(f"the bounds of {pattern!r} are {low} and {high}",
+                             remedy="give the lower one first")
+        places = [i for i, name in enumerate(names) if name == pattern] or [
+            i for i, name in enumerate(names) if fnmatchcase(name, pattern)
+        ]
+        if not places:
+            shown = ", ".join(names[:12])
+            raise InputError(f"no feature is called {pattern!r}", remedy=f"there are {shown}")
+        lower[places], upper[places] = low, high
+    return lower, upper
+
+
+def recover_weights(pools: Pools) -> Vector | None:
+    """Return the weights behind the lists' own total scores, or None where scores are missing or
+    are no linear function of the features.
+
+    Differences within lists decide, so scores may hold anything that a sentence's hypotheses share.
+    """
+    scores, starts = pools.core.scores, pools.core.starts
+    names = pools.names
+    if not len(scores) or np.isnan(scores).any() or len(names) > 1000:
+        return None
+    from scipy.sparse import csr_array
+
+    rows, ids, values = pools.core.csr()
+    shape = (pools.hypotheses, len(names))
+    matrix = csr_array((values.astype(np.float64), ids.astype(np.int32), rows), shape=shape)
+    sizes = np.diff(starts)
+    lists = np.repeat(np.arange(pools.sentences), sizes)
+    member = csr_array((np.ones(pools.hypotheses), lists, np.arange(pools.hypotheses + 1)))
+    inverse = 1.0 / np.maximum(sizes[: member.shape[1]], 1)
+    mean_scores = (member.T @ scores) * inverse
+    mean_rows = (member.T @ matrix).toarray() * inverse[:, None]
+    target = scores - mean_scores[lists]
+    counts = sizes[: member.shape[1], None]
+    gram = (matrix.T @ matrix).toarray() - mean_rows.T @ (mean_rows * counts)
+    moment = matrix.T @ target
+    weights, *_ = np.linalg.lstsq(gram, moment, rcond=1e-10)
+    spread = float(target @ target)
+    fitted = matrix @ weights
+    missed = target - (fitted - ((member.T @ fitted) * inverse)[lists])
+    if spread == 0.0 or float(missed @ missed) > 1e-4 * spread:
+        return None
+    size = np.abs(weights).max(initial=0.0)
+    return np.where(np.abs(weights) > 1e-6 * size, weights, 0.0)
+
+
+def fold_parts(sentences: int, folds: int, seed: int) -> list[npt.NDArray[np.int64]]:
+    """Return the sentences of each fold: a random partition, the same for the same seed."""
+    if folds == 0:
+        return []
+    order = _core.permutation(seed, 0, sentences).astype(np.int64)
+    return [np.sort(part) for part in np.array_split(order, folds)]
+
+
+def average_direction(runs: Sequence[Vector]) -> Vector:
+    """Return the mean of the runs' weights, each scaled to the same length first."""
+    if len(runs) == 1:
+        return runs[0]
+    norms = [float(np.linalg.norm(w)) for w in runs]
+    size = float(np.mean(norms))
+    return np.mean([w / n * size if n else w for w, n in zip(runs, norms, strict=True)], axis=0)
+
+
+def _check(pools: Pools, heldout: Pools | None, folds: int, seeds: int, keep: str) -> None:
+    if pools.hypotheses == 0:
+        raise InputError("the lists hold no hypotheses", remedy="check the n-best file")
+    if not pools.names:
+        raise InputError("the hypotheses have no features", remedy="nothing can be tuned")
+    if folds and heldout is not None:
+        raise InputError("both folds and held-out lists", remedy="choose one of the two")
+    if folds == 1 or folds > pools.sentences:
+        raise InputError(f"{folds} folds of {pools.sentences} sentences", remedy="give 2 or more")
+    if seeds < 1:
+        raise InputError(f"{seeds} runs", remedy="give at least one seed")
+    if keep == "heldout" and heldout is None:
+        raise InputError("weights are to be chosen on held-out lists, but there are none",
+                         remedy="give held-out lists")
+
+
+def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
+    """Return the lists with the features of `names`, in their order; others count for nothing."""
+    if pools.names == list(names):
+        return pools
+    base = _core.Pools.from_arrays(
+        np.zeros(1, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64),
+        np.zeros(0), list(names),
+    )
+    return Pools(_core.Pools.merge([base, pools.core]), pools.references, pools.sources)
+
+
+def _vector(pools: Pools, start: Mapping[str, float] | Vector) -> Vector:
+    vector = pools.vector(start)
+    if len(vector) != len(pools.names):
+        raise InputError(f"{len(vector)} start weights for {len(pools.names)} features")
+    if not np.isfinite(vector).all():
+        raise InputError("a start weight is not finite", remedy="check the weights")
+    return vector
+
+
+def _begin(
+    pools: Pools, start: Mapping[str, float] | Vector | None, threads: int
+) -> tuple[Vector, Positions]:
+    """Return the weights to begin with, and the choices that count as the start."""
+    if start is not None:
+        vector = _vector(pools, start)
+        return vector, pools.best(vector, threads)
+    recovered = recover_weights(pools)
+    return (np.zeros(len(pools.names)) if recovered is None else recovered), pools.first()
+
+
+def _fold_choices(
+    pools: Pools, parts: Sequence[npt.NDArray[np.int64]], weights: Sequence[Vector], threads: int
+) -> Positions:
+    """Return what each fold's weights choose for the sentences they have not seen."""
+    chosen = np.full(pools.sentences, -1, np.int64)
+    for part, vector in zip(parts, weights, strict=True):
+        chosen[part] = pools.best(vector, threads)[part]
+    return chosen
+
+
+def _signature(metric: Metric, pools: Pools) -> str:
+    references = pools.references
+    return metric.signature(len(references[0]) if references else 1)
+
+
+def _second(
+    pools: Pools, metric: Metric, asked: str | Metric | None, base: Positions, system: Positions
+) -> dict[str, Any] | None:
+    """Score with a metric that was not tuned: whoever gains on one should not lose on the other."""
+    if asked is None:
+        if pools.references is None:
+            return None
+        asked = {"bleu": "chrf", "wer": "cer"}.get(metric.name, "bleu")
+    other = get_metric(asked)
+    return {
+        "name": other.name,
+        "signature": _signature(other, pools),
+        "start": pools.score(other, base),
+        "tuned": pools.score(other, system),
+    }
+
+
+def _significance(
+    pools: Pools, metric: Metric, base: Positions, system: Positions, seed: int
+) -> dict[str, Any]:
+    rows = [pools.statistics(metric, positions) for positions in (base, system)]
+    bootstrap = paired_bootstrap(metric, *rows, seed=seed)
+    shuffled = paired_randomisation(metric, *rows, seed=seed)
+    return {
+        "bootstrap": {
+            "p": bootstrap.p, "ci": list(bootstrap.ci), "difference": bootstrap.difference
+        },
+        "randomisation": {"p": shuffled.p},
+    }
+
+
+def _refusal(
+    metric: Metric, begin: Vector, weights: Vector, start: float, tuned: float
+) -> str | None:
+    """Return why the weights are no good, or None."""
+    if not np.isfinite(weights).all():
+        return "a weight is not finite: the step size is too large"
+    if not weights.any():
+        return "all weights are zero: the regularisation is too strong"
+    if np.array_equal(weights, begin):
+        return "the weights have not changed: no constraint was violated, or the start is optimal"
+    worse = tuned < start if metric.higher_is_better else tuned > start
+    if worse:
+        return f"the tuned score {tuned:.2f} is worse than the start {start:.2f}"
+    return None
+
+
+def _changes(
+    pools: Pools, metric: Metric, base: Positions, system: Positions
+) -> Iterator[dict[str, Any]]:
+    """Yield the sentences whose output changed, the largest change in gain first."""
+    before = metric.native.sentence_gains(pools.statistics(metric, base))
+    after = metric.native.sentence_gains(pools.statistics(metric, system))
+    texts = pools.outputs(base), pools.outputs(system)
+    changed = [i for i, pair in enumerate(zip(*texts, strict=True)) if pair[0] != pair[1]]
+    changed.sort(key=lambda i: (-abs(after[i] - before[i]), i))
+    keys = pools.core.keys
+    for i in changed[:SHOWN_CHANGES]:
+        yield {
+            "sentence": i,
+            "key": keys[i] if keys else None,
+            "source": pools.sources[i] if pools.sources else None,
+            "reference": pools.references[i] if pools.references else [],
+            "before": texts[0][i],
+            "after": texts[1][i],
+            "gain_before": float(before[i]),
+            "gain_after": float(after[i]),
+        }
