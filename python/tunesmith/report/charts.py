@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from tunesmith.report.chart import LARGE, LOW, MEDIUM, NARROW, Chart, Point, Size, legend_items
 from tunesmith.report.scale import around
 from tunesmith.report.story import Story, Trial, number, table
-from tunesmith.report.wording import brief, count, decimals, duration, fixed, metric_name
+from tunesmith.report.wording import (
+    brief,
+    count,
+    decimals,
+    duration,
+    fixed,
+    metric_name,
+    plural,
+    time_unit,
+)
 
 SHOWN_WEIGHTS = 12
 MOST_BARS = 60
@@ -113,7 +122,7 @@ def gain_bars(story: Story) -> str:
         around(values, zero=True),
         note="Mean sentence gain in each pass: the model’s best, and what the tuner took as "
         "its example (oracle) and counter-example (prediction)."
-        + (f" Every {every}th epoch." if every > 1 else ""),
+        + (f" One epoch in {every} is shown." if every > 1 else ""),
     )
     chart.bars(groups, lambda value: fixed(value, 4))
     return chart.figure()
@@ -123,7 +132,7 @@ def weight_lines(story: Story) -> str:
     """Return the largest weights over the epochs of the best run."""
     best = story.best
     epochs = [epoch for epoch in best.epochs if epoch.weights] if best else []
-    if not epochs or best is None:
+    if len(epochs) < 2 or best is None:
         return ""
     last = epochs[-1].weights
     names = sorted(last, key=lambda name: -abs(last[name]))[:SHOWN_WEIGHTS]
@@ -134,7 +143,7 @@ def weight_lines(story: Story) -> str:
         "weights-over-time",
         "Weights over time",
         LARGE,
-        (first, max(epochs[-1].epoch, first + 1)),
+        (first, float(epochs[-1].epoch)),
         around(values),
         note=f"The {len(names)} largest by magnitude"
         + (f", run {best.index + 1}, the best." if len(story.trials) > 1 else "."),
@@ -154,12 +163,9 @@ def weight_lines(story: Story) -> str:
     return chart.figure("wide", side)
 
 
-def spread_ribbon(story: Story, size: Size) -> str:
+def spread_ribbon(story: Story, best: Trial, size: Size) -> str:
     """Return mean and standard deviation of the spread, with the bound where there is one."""
-    best = story.best
-    known = [e for e in best.epochs if e.spread is not None] if best else []
-    if not known or best is None:
-        return ""
+    known = [epoch for epoch in best.epochs if epoch.spread is not None]
     band = [
         (float(e.epoch), (e.spread or 0) - (e.spread_sd or 0), (e.spread or 0) + (e.spread_sd or 0))
         for e in known
@@ -180,7 +186,7 @@ def spread_ribbon(story: Story, size: Size) -> str:
     chart.band(band, "purple")
     deviations = {e.epoch: e.spread_sd for e in known}
     if near and bound is not None:
-        chart.rule(bound, f"bound {bound:g}")
+        chart.rule(bound, f"bound {bound:g}", above=False)
 
     def deviation(x: float) -> str:
         found = deviations.get(int(x))
@@ -191,45 +197,61 @@ def spread_ribbon(story: Story, size: Size) -> str:
 
 
 def small_charts(story: Story) -> list[str]:
-    """Return the charts of spread, non-zero features, weight change and time, where known."""
+    """Return spread, non-zero features, weight change and time, as far as they are known."""
     best = story.best
-    epochs = best.epochs if best else []
-    spread = any(epoch.spread is not None for epoch in epochs)
-    size = LOW if spread else NARROW
-    drawn = [
-        spread_ribbon(story, size) if spread else "",
-        _small(story, size, "nonzero", "Non-zero features", "green", count, whole=True),
-        _small(story, size, "weight_change", "Change of the weights", "blue", brief),
-        _small(story, size, "seconds", "Time per epoch", "amber", duration, ticks=duration),
+    # One epoch makes no curve; its numbers are in the table.
+    if best is None or len(best.epochs) < 2:
+        return []
+    known = [
+        key
+        for key in ("spread", "nonzero", "weight_change", "seconds")
+        if any(epoch.value(key) is not None for epoch in best.epochs)
     ]
-    return [chart for chart in drawn if chart]
+    size = NARROW if len(known) == 3 else LOW
+    most = max((epoch.seconds or 0.0 for epoch in best.epochs), default=0.0)
+    unit, seconds = time_unit(most)
+
+    def on_axis(value: float) -> str:
+        return f"{value / seconds:.4g} {unit}"
+
+    draw = {
+        "spread": lambda: spread_ribbon(story, best, size),
+        "nonzero": lambda: _small(
+            story, best, size, "nonzero", "Non-zero features", "green", count, axis=count
+        ),
+        "weight_change": lambda: _small(
+            story, best, size, "weight_change", "Change of the weights", "blue", brief
+        ),
+        "seconds": lambda: _small(
+            story, best, size, "seconds", "Time per epoch", "amber", duration, axis=on_axis
+        ),
+    }
+    return [draw[key]() for key in known]
 
 
 def _small(
     story: Story,
+    best: Trial,
     size: Size,
     key: str,
     title: str,
     colour: str,
     text: Callable[[float], str],
     *,
-    whole: bool = False,
-    ticks: Callable[[float], str] | None = None,
+    axis: Callable[[float], str] | None = None,
 ) -> str:
-    best = story.best
-    points = _points(best, key) if best else []
+    points = _points(best, key)
     values = [y for _, y in points if y is not None]
-    if best is None or not values:
-        return ""
+    everywhere = [y for trial in story.trials for _, y in _points(trial, key) if y is not None]
     chart = Chart(
         key.replace("_", "-"),
         title,
         size,
-        _epochs([best], _first([best])),
-        around(values, zero=True),
+        _epochs(story.trials, _first(story.trials)),
+        around(everywhere, zero=True),
         note=_note(key, values, best, story),
-        y_text=ticks or (count if whole else None),
-        whole_y=whole,
+        y_text=axis,
+        whole_y=key == "nonzero",
     )
     for trial in story.trials:
         if trial is not best:
@@ -245,10 +267,10 @@ def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
         of = f" of {count(features)}" if features is not None else ""
         return f"{count(values[-1])}{of} at the end."
     if key == "seconds":
-        return f"{duration(sum(values))} for {count(len(values))} epochs."
+        return f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
     updates = sum(epoch.updates or 0 for epoch in best.epochs)
     return "Length of the step in each epoch" + (
-        f"; {count(updates)} updates in all." if updates else "."
+        f"; {plural(updates, 'update')} in all." if updates else "."
     )
 
 
@@ -286,9 +308,10 @@ def _range(story: Story, key: str, text: Callable[[float], str]) -> Callable[[fl
 
 def _which(story: Story) -> str:
     best = story.best
+    ring = "the epoch that was kept" if story.end else "the best epoch so far"
     if best is None or len(story.trials) < 2:
-        return "The ring marks the epoch that was kept."
+        return f"The ring marks {ring}."
     return (
         f"{len(story.trials)} runs with different seeds; run {best.index + 1}, the best, is "
-        "drawn strong, and the ring marks the epoch that was kept."
+        f"drawn strong, and the ring marks {ring}."
     )

@@ -17,8 +17,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   const data = JSON.parse(source.textContent);
   const plot = figure.querySelector(".plot");
   const svg = plot.querySelector("svg");
-  // A short one stands above the chart and hides nothing; a long one has to lie on it.
-  const tip = element("div", data.rows.length > 4 ? "tip" : "tip over");
+  const tip = element("div", "tip");
   tip.hidden = true;
   plot.append(tip);
   const hair = document.createElementNS(SVG, "line");
@@ -27,6 +26,12 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   hair.setAttribute("y2", data.base);
   const dots = document.createElementNS(SVG, "g");
   dots.setAttribute("class", "dots");
+  // Many lines have a legend with values: there all of them are told, here the nearest.
+  const values = new Map();
+  for (const item of figure.querySelectorAll(".legend.column li")) {
+    const value = item.querySelector("b");
+    values.set(item.dataset.name, { item, value, last: value.textContent });
+  }
   let shown = -1;
 
   const show = (index, height) => {
@@ -41,29 +46,35 @@ for (const figure of document.querySelectorAll("figure.chart")) {
         if (here < distance) { distance = here; nearest = row; }
       }
     }
-    if (index !== shown || data.rows.length > 3) {
-      shown = index;
-      tip.replaceChildren(element("p", "", data.x[index] === 0 ? "start" : "epoch " + data.x[index]));
-      dots.replaceChildren();
-      const rows = data.rows.filter((row) => row.text[index] !== null);
-      for (const row of rows) {
-        const line = element("div", row === nearest && rows.length > 3 ? "near" : "");
+    shown = index;
+    tip.replaceChildren(element("p", "", data.x[index] === 0 ? "start" : "epoch " + data.x[index]));
+    dots.replaceChildren();
+    for (const row of data.rows) {
+      const text = row.text[index];
+      const told = values.get(row.name);
+      if (told) {
+        told.value.textContent = text === null ? "–" : text;
+        told.item.classList.toggle("near", row === nearest);
+      }
+      if (text === null) continue;
+      if (!told || row === nearest) {
+        const line = element("div");
         const swatch = element("i");
         swatch.style.setProperty("--c", `var(--${row.colour})`);
-        line.append(swatch, element("span", "", row.name), element("b", "", row.text[index]));
+        line.append(swatch, element("span", "", row.name), element("b", "", text));
         tip.append(line);
-        if (row.y[index] === null) continue;
-        const dot = document.createElementNS(SVG, "circle");
-        dot.setAttribute("cx", data.at[index]);
-        dot.setAttribute("cy", row.y[index]);
-        dot.setAttribute("r", 4.5);
-        dot.style.setProperty("--c", `var(--${row.colour})`);
-        dots.append(dot);
       }
-      hair.setAttribute("x1", data.at[index]);
-      hair.setAttribute("x2", data.at[index]);
-      if (!hair.parentNode) svg.append(hair, dots);
+      if (row.y[index] === null) continue;
+      const dot = document.createElementNS(SVG, "circle");
+      dot.setAttribute("cx", data.at[index]);
+      dot.setAttribute("cy", row.y[index]);
+      dot.setAttribute("r", 4.5);
+      dot.style.setProperty("--c", `var(--${row.colour})`);
+      dots.append(dot);
     }
+    hair.setAttribute("x1", data.at[index]);
+    hair.setAttribute("x2", data.at[index]);
+    if (!hair.parentNode) svg.append(hair, dots);
     tip.hidden = false;
     const x = data.at[index] * scale;
     const width = tip.offsetWidth;
@@ -76,6 +87,10 @@ for (const figure of document.querySelectorAll("figure.chart")) {
     shown = -1;
     hair.remove();
     dots.remove();
+    for (const { item, value, last } of values.values()) {
+      value.textContent = last;
+      item.classList.remove("near");
+    }
   };
   const follow = (event) => {
     const box = svg.getBoundingClientRect();

@@ -19,6 +19,7 @@ from tunesmith.report.wording import (
     fixed,
     metric_name,
     percent,
+    plural,
     significance,
     size,
 )
@@ -32,21 +33,19 @@ def header(story: Story) -> str:
     """Return the title and what was tuned on what."""
     preset = text(story.start.get("preset")) or text(story.config.get("preset")) or "a run"
     metric = story.start.get("metric") or story.config.get("metric")
-    goal = f" tuned for {escape(metric_name(metric))}" if metric else ""
+    goal = (
+        f" {'tuned' if story.end else 'tuning'} for {escape(metric_name(metric))}" if metric else ""
+    )
     facts = [
-        f"{count(number(story.start.get(key)))} {name}"
-        for key, name in (
-            ("features", "features"),
-            ("sentences", "sentences"),
-            ("hypotheses", "hypotheses"),
-        )
+        f"{count(number(story.start.get(key)))} {key}"
+        for key in ("features", "sentences", "hypotheses")
         if number(story.start.get(key)) is not None
     ]
     if len(story.trials) > 1:
         facts.append(f"{len(story.trials)} runs")
     epochs = max((len(trial.epochs) for trial in story.trials), default=0)
     if epochs:
-        facts.append(f"{epochs} epoch{'s' if epochs > 1 else ''}")
+        facts.append(plural(epochs, "epoch"))
     seconds = number((story.end or {}).get("seconds"))
     if seconds is not None:
         facts.append(duration(seconds))
@@ -74,7 +73,7 @@ def status(story: Story) -> str:
         epochs = sum(len(trial.epochs) for trial in story.trials)
         said.append(
             '<div class="banner running" role="status"><h2>This run has not ended</h2>'
-            f"<p>{count(epochs)} epoch{'' if epochs == 1 else 's'} so far. If it was stopped, "
+            f"<p>{plural(epochs, 'epoch')} so far. If it was stopped, "
             "<code>--resume</code> goes on from its last checkpoint.</p></div>"
         )
     said += [
@@ -185,6 +184,9 @@ def weights_table(story: Story) -> str:
             + (_agreement([f[name] for f in finals if name in f], largest) if several else "")
             + "</tr>"
         )
+    active = sum(1 for _, value in ranked if value)
+    features = number(story.start.get("features"))
+    of = f" of {count(features)}" if features is not None and features >= active else ""
     rest = len(ranked) - len(shown)
     note = (
         f'<p class="more">{count(rest)} smaller weights are in <code>weights.toml</code>.</p>'
@@ -194,8 +196,7 @@ def weights_table(story: Story) -> str:
     runs = _column("Between runs", "number", "standard deviation") if several else ""
     return (
         '<section id="weights"><h2>Final weights</h2>'
-        f'<p class="lead">{count(len(ranked))} weights that are not zero, '
-        "the largest first.</p>"
+        f'<p class="lead">{count(active)}{of} features carry weight; the largest come first.</p>'
         '<div class="scroll"><table class="sortable weights"><thead><tr>'
         f"{_column('Feature', 'text')}{_column('Weight', 'number')}"
         f"{_column('Magnitude', 'number')}{runs}"

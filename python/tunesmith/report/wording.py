@@ -87,8 +87,6 @@ def duration(seconds: float | None) -> str:
     """Return a time in the unit that suits it."""
     if seconds is None:
         return MISSING
-    if seconds == 0:
-        return "0"
     if seconds < 0.9995:
         places = 0 if seconds >= 0.0995 else 1
         return f"{fixed(1000 * seconds, places)} ms"
@@ -98,6 +96,19 @@ def duration(seconds: float | None) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def time_unit(most: float) -> tuple[str, float]:
+    """Return the unit for an axis up to `most` seconds, and how many seconds it has."""
+    for name, seconds in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
+        if most >= 2 * seconds:
+            return name, seconds
+    return "ms", 0.001
+
+
+def plural(amount: float, noun: str) -> str:
+    """Return a counted noun."""
+    return f"{count(amount)} {noun}{'' if amount == 1 else 's'}"
 
 
 def size(value: float | None) -> str:

@@ -1,0 +1,258 @@
+"""The report as a file: whole, escaped, and content with whatever a run has told."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sample_runs import write_run
+from tunesmith.errors import InputError
+from tunesmith.report import write_report
+from tunesmith.report.difference import marked
+from tunesmith.report.scale import Scale, around, tick_places
+from tunesmith.report.wording import aligned, brief, duration, fixed, probability, significance
+from tunesmith.runs import RunDirectory
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Checker(HTMLParser):
+    """Refuses tags that do not close and anything that would leave the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href"):
+                assert (value or "").startswith("data:"), (tag, value)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def checked(path: Path) -> str:
+    page = path.read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    assert "://" not in re.sub(r'"http://www\.w3\.org/2000/svg"', "", page)
+    for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        ET.fromstring(svg)
+        assert not re.search(r"\b(?:nan|inf)\b", svg)
+    return page
+
+
+def test_a_report_is_one_whole_file(dense_report: Path, sparse_report: Path) -> None:
+    for path in (dense_report, sparse_report):
+        assert path.name == "report.html"
+        checked(path)
+
+
+def test_the_summary_says_what_happened(dense_report: Path) -> None:
+    page = checked(dense_report)
+    words = re.sub(r"<[^>]+>", " ", page)
+    for said in (
+        "tuned for BLEU",
+        "62.50",
+        "66.33",
+        "+3.83",
+        "69.87",
+        "Very unlikely to be chance",
+    ):
+        assert said in words
+    assert "nrefs:1|case:mixed" in words
+    assert "9f2c" * 16 in words
+
+
+def test_a_refused_run_says_so_first(tmp_path: Path) -> None:
+    reason = "The tuned score is below the start."
+    page = checked(write_report(write_run(tmp_path / "run", epochs=2, refused=reason)))
+    assert page.index("This result was refused") < page.index("Learning curve")
+    assert reason in page
+
+
+def test_the_report_goes_where_it_is_told(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=2)
+    assert write_report(run, tmp_path / "out.html") == tmp_path / "out.html"
+    assert not (run / "report.html").exists()
+    with pytest.raises(InputError, match="cannot write"):
+        write_report(run, tmp_path / "absent" / "out.html")
+
+
+def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no run here"):
+        write_report(tmp_path)
+
+
+def test_a_run_that_has_told_nothing_yet_has_a_report(tmp_path: Path) -> None:
+    RunDirectory(tmp_path / "run").create({}).close()
+    assert "This run has not ended" in checked(write_report(tmp_path / "run"))
+
+
+def test_only_an_unfinished_run_refreshes(tmp_path: Path) -> None:
+    begun = write_run(tmp_path / "begun", epochs=2, ended=False)
+    assert 'http-equiv="refresh" content="5"' in checked(write_report(begun, live=5))
+    assert 'http-equiv="refresh"' not in checked(write_report(begun))
+    ended = write_run(tmp_path / "ended", epochs=2)
+    assert 'http-equiv="refresh"' not in checked(write_report(ended, live=5))
+
+
+def test_a_torn_last_line_is_no_obstacle(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=3, ended=False)
+    data = (run / "events.jsonl").read_bytes()
+    (run / "events.jsonl").write_bytes(data[:-40])
+    assert "3 epochs so far" in checked(write_report(run))
+
+
+def test_unreadable_extras_become_notes(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=2)
+    (run / "weights.toml").write_text("[weights]\nLM0 = nan\n")
+    (run / "changes.jsonl").write_text("{}\nnonsense\n{}\n")
+    page = checked(write_report(run))
+    assert "weights.toml:2:" in page and "changes.jsonl:2:" in page
+    assert "Final weights" in page
+
+
+def test_lower_may_be_better(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path / "run").create({}) as run:
+        run.event("start", metric="ter", metric_higher=False, start=55.0, oracle=35.0)
+        run.event("epoch", run=0, epoch=1, score=50.0)
+        run.event("epoch", run=0, epoch=2, score=52.0)
+        run.event("end", start=55.0, tuned=50.0, oracle=35.0, status="ok")
+    page = checked(write_report(tmp_path / "run"))
+    assert "lower is better" in page
+    assert '<div class="change better"><dt>Change</dt><dd>−5.00</dd>' in page
+    assert "25.0\u00a0%" in page
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["mean", "sd", "p", "ci", "bootstrap", "a<b"]), inner)
+    ),
+    max_leaves=5,
+)
+EVENT_KEYS = """
+run epoch score heldout model oracle prediction spread nonzero updates seconds weights start
+tuned status reason metric preset features options second_metric significance time weight_change
+signature metric_higher sentences hypotheses
+"""
+ROW_KEYS = "sentence key source reference before after gain_before gain_after"
+keys = st.sampled_from(EVENT_KEYS.split())
+kinds = st.sampled_from(["start", "epoch", "run_end", "end", "news", ""])
+
+
+@given(
+    st.lists(st.tuples(kinds, st.dictionaries(keys, anything)), max_size=8),
+    st.dictionaries(st.text(max_size=5) | st.just("inputs"), anything, max_size=3),
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(ROW_KEYS.split()),
+            anything,
+        ),
+        max_size=3,
+    ),
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
+def test_whatever_a_run_tells_the_report_is_written(
+    tmp_path: Path,
+    events: list[tuple[str, dict[str, Any]]],
+    config: dict[str, Any],
+    changes: list[dict[str, Any]],
+) -> None:
+    # What another program writes may hold NaN and lone surrogates; Python reads both.
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    lines = [json.dumps({"event": kind, **fields}) for kind, fields in events]
+    (tmp_path / "events.jsonl").write_text("".join(line + "\n" for line in lines))
+    (tmp_path / "changes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changes))
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_marks_lose_no_word(before: str, after: str) -> None:
+    old, new = marked(before, after)
+    for shown, text in ((old, before), (new, after)):
+        bare = re.sub(r"</?(?:del|ins)>", "", shown)
+        known = text.encode("utf-8", "replace").decode().replace("\0", "�")
+        assert bare == html.escape(known)
+
+
+def test_marks_show_the_words_that_differ() -> None:
+    old, new = marked("the old house", "the new house")
+    assert old == "the <del>old</del> house"
+    assert new == "the <ins>new</ins> house"
+    assert marked("私は本が好き", "私は海が好き")[1] == "私は<ins>海</ins>が好き"
+
+
+@given(
+    st.floats(-1e9, 1e9),
+    st.floats(1e-6, 1e9),
+    st.integers(2, 12),
+    st.booleans(),
+)
+def test_ticks_are_few_and_inside(low: float, span: float, most: int, whole: bool) -> None:
+    scale = Scale(low, low + span, 0, 100)
+    ticks = scale.ticks(most, whole)
+    assert len(ticks) <= most + 1
+    if len(ticks) > 1:
+        assert all(scale.low - 1e-6 * span <= tick <= scale.high + 1e-6 * span for tick in ticks)
+        if whole:
+            assert all(tick == int(tick) for tick in ticks)
+
+
+def test_numbers_read_well() -> None:
+    assert fixed(-0.001) == "0.00"
+    assert fixed(1234.5, 1, sign=True) == "+1,234.5"
+    assert fixed(None) == "–"
+    assert [brief(value) for value in (0.098512, -12.3456, 1e-9, 123456.0)] == [
+        "0.09851",
+        "−12.35",
+        "1.000e−9",
+        "123,456",
+    ]
+    assert [duration(value) for value in (0.0312, 0.5, 9.0, 61.0, 7260.0)] == [
+        "31.2 ms",
+        "500 ms",
+        "9.00 s",
+        "1 min 01 s",
+        "2 h 01 min",
+    ]
+    assert aligned(0.0001, 0.5) == "0.00010"
+    assert tick_places([0.0, 0.25]) == 2 and tick_places([10.0, 20.0]) == 0
+    assert around([5.0]) != (5.0, 5.0)
+    assert probability(0.0) == "p\u00a0<\u00a00.001"
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [(0.001, "Very unlikely"), (0.03, "Unlikely"), (0.2, "May well be chance")],
+)
+def test_significance_is_said_in_words(p: float, said: str) -> None:
+    found = significance({"bootstrap": {"p": 0.0}, "randomisation": {"p": p}}, "BLEU", 2)
+    assert found is not None and found[0].startswith(said)
+    assert significance({}, "BLEU", 2) is None
