@@ -9,9 +9,9 @@ use tunesmith_text::Error;
 pub fn py_err(error: Error) -> PyErr {
     Python::attach(|py| {
         static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        let made = CLASS.import(py, "tunesmith.errors", "InputError").and_then(|class| {
-            class.call1((error.message, error.file, error.line, error.remedy))
-        });
+        let made = CLASS
+            .import(py, "tunesmith.errors", "InputError")
+            .and_then(|class| class.call1((error.message, error.file, error.line, error.remedy)));
         match made {
             Ok(instance) => PyErr::from_value(instance),
             Err(problem) => problem,

@@ -1,12 +1,13 @@
 //! N-best lists: the native formats, and a builder for those read in Python.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tunesmith_formats::{Format, Layout, Options, Reader};
-use tunesmith_space::{Hypothesis, PoolsBuilder as CoreBuilder};
+use tunesmith_space::{Hypothesis, Pools as CorePools, PoolsBuilder as CoreBuilder};
 use tunesmith_text::Error;
 
 use crate::error::py_err;
@@ -134,14 +135,20 @@ fn write_nbest(
 #[pyclass(module = "tunesmith._core")]
 pub struct PoolsBuilder {
     inner: Option<CoreBuilder>,
+    /// Columns that nobody announced, each with its cells so far.
+    late: Vec<(String, Vec<f64>)>,
     features: Vec<(u32, f32)>,
     cells: Vec<f64>,
 }
 
 impl PoolsBuilder {
     fn open(&mut self) -> PyResult<&mut CoreBuilder> {
-        self.inner.as_mut().ok_or_else(|| PyValueError::new_err("the builder is finished"))
+        self.inner.as_mut().ok_or_else(finished)
     }
+}
+
+fn finished() -> PyErr {
+    PyValueError::new_err("the builder is finished")
 }
 
 #[pymethods]
@@ -156,7 +163,12 @@ impl PoolsBuilder {
         for name in &names {
             inner.names.intern(name);
         }
-        PoolsBuilder { inner: Some(inner), features: Vec::new(), cells: Vec::new() }
+        PoolsBuilder {
+            inner: Some(inner),
+            late: Vec::new(),
+            features: Vec::new(),
+            cells: Vec::new(),
+        }
     }
 
     #[getter]
@@ -176,8 +188,7 @@ impl PoolsBuilder {
         Ok(())
     }
 
-    /// Adds a hypothesis to the open list. Refuses values that are not finite and a name twice;
-    /// `columns` holds one value per column, `None` or NaN where it is missing.
+    /// Adds a hypothesis to the open list. Refuses values that are not finite and a name twice.
     #[pyo3(signature = (text, names, values, score=None, extra="", columns=None))]
     fn push(
         &mut self,
@@ -186,29 +197,36 @@ impl PoolsBuilder {
         values: Vec<f64>,
         score: Option<f64>,
         extra: &str,
-        columns: Option<Vec<Option<f64>>>,
+        columns: Option<HashMap<String, f64>>,
     ) -> PyResult<()> {
-        let inner =
-            self.inner.as_mut().ok_or_else(|| PyValueError::new_err("the builder is finished"))?;
+        let inner = self.inner.as_mut().ok_or_else(finished)?;
         if inner.sentences() == 0 {
             return Err(PyValueError::new_err("push before the first sentence"));
         }
         if names.len() != values.len() {
             return Err(PyValueError::new_err("names and values differ in number"));
         }
-        let infinite = |what: &str, value: f64| {
-            py_err(
-                Error::new(format!("{what} {value} is not a finite number"))
-                    .remedy("give a finite value; leave out what is unknown"),
-            )
-        };
-        self.features.clear();
+        let columns = columns.unwrap_or_default();
         for (name, &value) in names.iter().zip(&values) {
             if !(value as f32).is_finite() {
                 return Err(infinite(&format!("feature {name}"), value));
             }
-            self.features.push((inner.names.intern(name), value as f32));
         }
+        for (name, &value) in &columns {
+            if !value.is_finite() {
+                return Err(infinite(&format!("column {name}"), value));
+            }
+        }
+        if let Some(score) = score.filter(|score| !score.is_finite()) {
+            return Err(infinite("the score", score));
+        }
+        self.features.clear();
+        self.features.extend(
+            names
+                .iter()
+                .zip(&values)
+                .map(|(name, &value)| (inner.names.intern(name), value as f32)),
+        );
         self.features.sort_unstable_by_key(|&(id, _)| id);
         if let Some(pair) = self.features.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let name = inner.names.name(pair[0].0).unwrap_or_default();
@@ -217,14 +235,23 @@ impl PoolsBuilder {
                     .remedy("give every feature one value"),
             ));
         }
-        if let Some(score) = score.filter(|score| !score.is_finite()) {
-            return Err(infinite("the score", score));
-        }
         self.cells.clear();
-        self.cells
-            .extend(columns.unwrap_or_default().iter().map(|cell| cell.unwrap_or(f64::NAN)));
-        if let Some(&cell) = self.cells.iter().find(|cell| cell.is_infinite()) {
-            return Err(infinite("a column's value", cell));
+        self.cells.resize(inner.columns.len(), f64::NAN);
+        let position = inner.hypotheses();
+        for (name, &value) in &columns {
+            if let Some(column) = inner.columns.id(name) {
+                self.cells[column as usize] = value;
+                continue;
+            }
+            let late = match self.late.iter().position(|(other, _)| other == name) {
+                Some(at) => &mut self.late[at].1,
+                None => {
+                    self.late.push((name.clone(), Vec::new()));
+                    &mut self.late.last_mut().expect("pushed above").1
+                }
+            };
+            late.resize(position, f64::NAN);
+            late.push(value);
         }
         inner.push(Hypothesis {
             text,
@@ -237,12 +264,58 @@ impl PoolsBuilder {
     }
 
     /// The pools; the builder is empty afterwards.
-    fn finish(&mut self) -> PyResult<Pools> {
-        match self.inner.take() {
-            Some(inner) => Ok(Pools::new(inner.finish())),
-            None => Err(PyValueError::new_err("the builder is finished")),
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Pools> {
+        let inner = self.inner.take().ok_or_else(finished)?;
+        let mut late = std::mem::take(&mut self.late);
+        // The order in which a dictionary gives its keys must not show.
+        late.sort_by(|(left, _), (right, _)| left.cmp(right));
+        Ok(Pools::new(py.detach(|| widen(inner.finish(), late))))
+    }
+}
+
+fn infinite(what: &str, value: f64) -> PyErr {
+    py_err(
+        Error::new(format!("{what} {value} is not a finite number"))
+            .remedy("give a finite value; leave out what is unknown"),
+    )
+}
+
+/// The same pools with more columns, which end where their last cell is.
+fn widen(pools: CorePools, late: Vec<(String, Vec<f64>)>) -> CorePools {
+    if late.is_empty() {
+        return pools;
+    }
+    let mut builder = CoreBuilder::default();
+    builder.names = pools.names.clone();
+    builder.columns = pools.columns.clone();
+    let mut columns: Vec<Vec<f64>> =
+        (0..pools.columns.len()).map(|column| pools.column(column).collect()).collect();
+    for (name, cells) in late {
+        builder.columns.intern(&name);
+        columns.push(cells);
+    }
+    let (mut features, mut row) = (Vec::new(), Vec::new());
+    for sentence in 0..pools.sentences() {
+        builder.sentence(pools.keys.get(sentence).map(String::as_str));
+        for hypothesis in pools.list(sentence) {
+            let (ids, values) = pools.features(hypothesis);
+            features.clear();
+            features.extend(ids.iter().copied().zip(values.iter().copied()));
+            row.clear();
+            row.extend(
+                columns.iter().map(|cells| cells.get(hypothesis).copied().unwrap_or(f64::NAN)),
+            );
+            let score = pools.score(hypothesis);
+            builder.push(Hypothesis {
+                text: pools.text(hypothesis),
+                features: &features,
+                score: (!score.is_nan()).then_some(score),
+                extra: pools.extra(hypothesis),
+                columns: &row,
+            });
         }
     }
+    builder.finish()
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -18,9 +18,7 @@ pub struct Lines {
 impl Lines {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| tunesmith_text::Lines::open(path))
-            .map(|inner| Lines { inner })
-            .map_err(py_err)
+        py.detach(|| tunesmith_text::Lines::open(path)).map(|inner| Lines { inner }).map_err(py_err)
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -1,0 +1,42 @@
+"""N-best lists, references and weights in the formats that people have."""
+
+from tunesmith.formats import espnet, fairseq, flat, jsonl, kaldi, nemo  # noqa: F401
+from tunesmith.formats.base import (
+    Empty,
+    Format,
+    Hypothesis,
+    Lists,
+    Sentence,
+    Skipped,
+    Source,
+    find,
+    names,
+    register,
+)
+from tunesmith.formats.detect import detect
+from tunesmith.formats.nbest import Nbest, read_nbest, read_stream, write_nbest
+from tunesmith.formats.references import References, read_references
+
+# Read and written in the core; here for their names.
+for _name in ("moses", "cdec"):
+    register(Format(_name, columns=True, extra=True))
+
+__all__ = [
+    "Empty",
+    "Format",
+    "Hypothesis",
+    "Lists",
+    "Nbest",
+    "References",
+    "Sentence",
+    "Skipped",
+    "Source",
+    "detect",
+    "find",
+    "names",
+    "read_nbest",
+    "read_references",
+    "read_stream",
+    "register",
+    "write_nbest",
+]

@@ -1,0 +1,304 @@
+"""What a format is: a function from lines to hypotheses, and perhaps one for the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tunesmith._core import Lines, Pools
+from tunesmith.errors import InputError
+
+Path = str | PathLike[str]
+
+# The reasons under which bad input is counted; the same words as in the core.
+FIELDS = "missing fields"
+NUMBER = "text where a number should be"
+INFINITE = "NaN or infinity"
+TWICE = "a feature twice"
+BLANK = "blank hypothesis"
+BLANK_LINE = "blank line"
+UTF8 = "invalid UTF-8"
+ORDER = "ids out of order"
+
+
+@dataclass(slots=True)
+class Hypothesis:
+    """One hypothesis; ``sentence`` is its number from zero, or its key."""
+
+    sentence: int | str
+    text: str
+    features: dict[str, float] = field(default_factory=dict)
+    score: float | None = None
+    extra: str = ""
+    columns: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Empty:
+    """A sentence whose list may stay empty."""
+
+    sentence: int | str
+
+
+@dataclass(slots=True)
+class Skipped:
+    """Lines left out for one reason, with the first of them."""
+
+    reason: str
+    count: int
+    first: InputError
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.count}, first {self.first}"
+
+
+@dataclass(slots=True)
+class Report:
+    """Stops at the first bad line, or counts what is left out."""
+
+    skip_bad: bool = False
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+
+    def bad(self, reason: str, error: InputError) -> None:
+        if not self.skip_bad:
+            raise error
+        self.note(reason, error)
+
+    def note(self, reason: str, error: InputError) -> None:
+        """Counts what is left out in any case."""
+        if reason in self.skipped:
+            self.skipped[reason].count += 1
+        else:
+            self.skipped[reason] = Skipped(reason, 1, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a reader may want to know beyond the path."""
+
+    per_sentence: int | None = None
+    keep_blank: bool = False
+    feature_files: Mapping[str, Path] = field(default_factory=dict)
+
+
+class Source:
+    """The lines of a file for a format's ``read``, and the place to report bad ones."""
+
+    def __init__(self, path: Path, report: Report, options: Options) -> None:
+        self.path = fspath(path)
+        self.report = report
+        self.options = options
+        self.line: int | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        """Every line that is text; one that is not UTF-8 is reported and left out."""
+        return (line for line in self.lines() if line is not None)
+
+    def lines(self) -> Iterator[str | None]:
+        """Every line; ``None`` in place of one that is not UTF-8."""
+        lines = Lines(self.path)
+        while True:
+            try:
+                text = next(lines)
+            except StopIteration:
+                return
+            except InputError as error:
+                self.line = error.line
+                # Only such a line can be stepped over; a damaged archive ends the file.
+                if not error.message.startswith(UTF8):
+                    raise
+                self.report.bad(UTF8, error)
+                yield None
+                continue
+            self.line = lines.line
+            yield text
+
+    def open(self, path: Path) -> Source:
+        """Another file of the same list."""
+        return Source(path, self.report, self.options)
+
+    def error(self, message: str, remedy: str) -> InputError:
+        """An error at the current line."""
+        return InputError(message, self.path, self.line, remedy)
+
+    def bad(self, reason: str, message: str, remedy: str) -> None:
+        """Reports the current line as bad: raises, or counts it and returns."""
+        self.report.bad(reason, self.error(message, remedy))
+
+    def number(self, text: str, what: str) -> float | None:
+        """A finite number, or ``None`` after reporting why it is none."""
+        value = parse_number(text)
+        if value is None:
+            message = f"the {what} {shown(text)} is not a number"
+            self.bad(NUMBER, message, "give every hypothesis a number")
+            return None
+        if not math.isfinite(value):
+            self.bad(
+                INFINITE,
+                f"the {what} {shown(text)} is not a finite number",
+                "give every hypothesis a finite value",
+            )
+            return None
+        return value
+
+
+def parse_number(text: str) -> float | None:
+    """What a decimal number says; ``None`` for text. Underscores and foreign digits are text."""
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def shown(text: str) -> str:
+    """A token as an error shows it: quoted and short."""
+    return '"' + (text if len(text) <= 40 else text[:40] + "…") + '"'
+
+
+@dataclass(slots=True)
+class Sentence:
+    """One list on its way into a file."""
+
+    index: int
+    key: str
+    hypotheses: list[Hypothesis]
+    source: str | None = None
+    references: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Pools on their way into a file: a new order, more named scores, texts that go along."""
+
+    pools: Pools
+    order: NDArray[np.int64] | None = None
+    scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    sources: Sequence[str] | None = None
+    references: Sequence[Sequence[str]] | None = None
+    first_id: int = 0
+
+    def names(self) -> list[str]:
+        """Every feature that may occur, the new scores among them."""
+        return [*self.pools.names, *self.scores]
+
+    def __iter__(self) -> Iterator[Sentence]:
+        pools = self.pools
+        starts, scores, keys = pools.starts, pools.scores, pools.keys
+        columns = {name: pools.column(name) for name in pools.columns}
+        ranks = np.arange(pools.hypotheses) if self.order is None else np.asarray(self.order)
+        home = np.searchsorted(starts, ranks, side="right") - 1
+        if np.any(np.diff(home) < 0) or len(np.unique(ranks)) < len(ranks):
+            raise InputError(
+                "the new order has a hypothesis out of place",
+                remedy="give each hypothesis once, sentence by sentence",
+            )
+        bounds = np.searchsorted(home, np.arange(pools.sentences + 1))
+        for index in range(pools.sentences):
+            chosen = ranks[bounds[index] : bounds[index + 1]]
+            key = keys[index] if index < len(keys) else str(index + self.first_id)
+            hypotheses = []
+            texts = pools.texts(chosen.astype(np.int64))
+            for position, text in zip(chosen.tolist(), texts, strict=True):
+                features = {name: short(value) for name, value in pools.features(position)}
+                features |= {name: float(more[position]) for name, more in self.scores.items()}
+                score = float(scores[position])
+                cells = {name: float(column[position]) for name, column in columns.items()}
+                hypotheses.append(
+                    Hypothesis(
+                        index,
+                        text,
+                        features,
+                        None if math.isnan(score) else score,
+                        pools.extra(position),
+                        {name: cell for name, cell in cells.items() if not math.isnan(cell)},
+                    )
+                )
+            yield Sentence(
+                index,
+                key,
+                hypotheses,
+                None if self.sources is None else self.sources[index],
+                None if self.references is None else self.references[index],
+            )
+
+
+Read = Callable[[Source], Iterable[Hypothesis | Empty | None]]
+Write = Callable[[Lists, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A named format.
+
+    ``read`` yields hypotheses, those of a sentence together; ``None`` stands for one that was
+    reported as bad, so that files with one number per hypothesis stay in step. ``write`` writes
+    the whole of ``Lists`` to a path. ``features`` are the only features the format can hold,
+    ``None`` where it can hold any; ``columns`` and ``extra`` say whether it can hold those.
+    """
+
+    name: str
+    read: Read | None = None
+    write: Write | None = None
+    features: frozenset[str] | None = None
+    columns: bool = False
+    extra: bool = False
+    keyed_files: bool = False
+    """Files of numbers belong to hypotheses by key; the format opens them itself."""
+
+
+_formats: dict[str, Format] = {}
+
+
+def register(format: Format) -> Format:
+    """Makes a format known by its name; refuses a name that is taken."""
+    if format.name in _formats:
+        raise ValueError(f"format {format.name} is already registered")
+    _formats[format.name] = format
+    return format
+
+
+def names() -> list[str]:
+    """The names of all formats."""
+    return sorted(_formats)
+
+
+def find(name: str) -> Format:
+    """The format of that name; refuses one that does not exist."""
+    if name not in _formats:
+        raise InputError(f"no format is called {name}", remedy=f"use one of {', '.join(names())}")
+    return _formats[name]
+
+
+def total(hypothesis: Hypothesis) -> float | None:
+    """The score of a format that has only one: the total, else the feature of that name."""
+    if hypothesis.score is not None:
+        return hypothesis.score
+    return hypothesis.features.get("score")
+
+
+def short(value: float) -> float:
+    """The number with the fewest digits that is the same in 32 bits, as files had it."""
+    for digits in (6, 7, 8):
+        rounded = float(f"{value:.{digits}g}")
+        if np.float32(rounded) == value:
+            return rounded
+    return float(f"{value:.9g}")
+
+
+def one_line(sentence: Sentence, path: str, *texts: Any) -> None:
+    """Refuses what a line of text cannot hold."""
+    for text in texts:
+        if any(mark in str(text) for mark in "\n\r"):
+            raise InputError(
+                f"a text of sentence {sentence.key} holds a line break",
+                path,
+                remedy="write jsonl, or replace the line break",
+            )

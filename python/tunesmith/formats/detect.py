@@ -1,0 +1,117 @@
+"""Finding out what format a file is in: by its content, then by its name."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from os import fspath
+from pathlib import Path as FilePath
+
+from tunesmith._core import Lines
+from tunesmith.errors import InputError
+from tunesmith.formats.base import UTF8, Path, parse_number
+
+_FAIRSEQ = re.compile(r"[STHDPA]-\d+\t")
+_KALDI = re.compile(r"\S+-\d+(\s|$)")
+
+
+def detect(path: Path) -> str:
+    """The name of the format; refuses what it cannot tell, and the standard input."""
+    name = fspath(path)
+    if name == "-":
+        raise InputError(
+            "the format of the standard input cannot be told", remedy="name the format"
+        )
+    folder = FilePath(name)
+    if folder.is_dir():
+        return _detect_folder(folder)
+    # A long head: fairseq prints its settings before the first hypothesis.
+    head = [line for line in islice(_text(name), 200) if line.strip()]
+    if not head:
+        raise InputError(
+            "no hypotheses: the file is empty",
+            name,
+            remedy="check that the program that makes the list ran",
+        )
+    found = _detect_lines(head)
+    if found is None:
+        stem = re.sub(r"\.(gz|zst)$", "", name)
+        found = {".jsonl": "jsonl", ".json": "espnet1", ".tsv": "nemo-tsv"}.get(
+            FilePath(stem).suffix, "flat"
+        )
+    return found
+
+
+def _text(name: str) -> Iterator[str]:
+    """The lines that are text; whether the others may be skipped is for the reader to say."""
+    lines = Lines(name)
+    while True:
+        try:
+            yield next(lines)
+        except StopIteration:
+            return
+        except InputError as error:
+            if not error.message.startswith(UTF8):
+                raise
+
+
+def _detect_folder(folder: FilePath) -> str:
+    inside = [path.name for path in folder.iterdir()]
+    if any(re.fullmatch(r"\d+best_recog|output\.\d+", name) for name in inside):
+        return "espnet"
+    stems = [re.sub(r"\.(gz|zst)$", "", name) for name in inside]
+    if "words_text" in stems:
+        return "kaldi"
+    if "hyps.txt" in stems:
+        return "flat"
+    raise InputError(
+        "is a directory, and of no known layout",
+        str(folder),
+        remedy="name a file inside it, or a directory with 1best_recog, words_text or hyps.txt",
+    )
+
+
+def _detect_lines(head: list[str]) -> str | None:
+    first = head[0].strip()
+    if first.startswith("{"):
+        return _detect_json(first, head)
+    if any(" ||| " in line for line in head[:5]):
+        return _detect_bars(head)
+    if any(_FAIRSEQ.match(line) for line in head):
+        return "fairseq"
+    if all(_KALDI.match(line) for line in head) and re.match(r"\S+-1(\s|$)", head[0]):
+        return "kaldi"
+    if all(parse_number(line.rsplit("\t", 1)[-1]) is not None and "\t" in line for line in head):
+        return "nemo-tsv"
+    return None
+
+
+def _detect_json(first: str, head: list[str]) -> str:
+    if any('"utts"' in line for line in head[:3]):
+        return "espnet1"
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return "jsonl"
+    if isinstance(record, dict) and ("beams" in record or "audio_filepath" in record):
+        return "nemo"
+    return "jsonl"
+
+
+def _detect_bars(head: list[str]) -> str:
+    """cdec glues names to values, Moses does not."""
+    for line in head:
+        for field in line.split(" ||| ")[2:]:
+            tokens = field.split()
+            if any(token.endswith("=") and len(token) > 1 for token in tokens):
+                return "moses"
+            pairs = [token.rpartition("=") for token in tokens]
+            # A segmentation looks the same, but counts words where cdec has names.
+            if pairs and all(
+                name and not name[0].isdigit() and parse_number(value) is not None
+                for name, _, value in pairs
+            ):
+                return "cdec"
+    return "moses"

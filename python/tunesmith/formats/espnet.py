@@ -1,0 +1,185 @@
+"""ESPnet: folders ``1best_recog``, ``2best_recog``… of version 2, and the JSON of version 1."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+from tunesmith._core import AtomicWriter
+from tunesmith.errors import InputError
+from tunesmith.formats.base import (
+    FIELDS,
+    TWICE,
+    Empty,
+    Format,
+    Hypothesis,
+    Lists,
+    Source,
+    one_line,
+    register,
+    shown,
+    total,
+)
+from tunesmith.formats.folder import entries, new_folder
+from tunesmith.formats.jsonl import decode, numbers
+
+_RANK = re.compile(r"(\d+)best_recog")
+# A score is written as PyTorch prints it.
+_TENSOR = re.compile(r"tensor\(([^,)]*).*\)")
+FEATURES = frozenset({"score", "length"})
+
+
+def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
+    """A folder of ``Nbest_recog`` folders, or of ``output.1``, ``output.2``… that hold them.
+
+    ``score`` is the total and a feature, and so is any other file whose name ends in ``score``;
+    the number of tokens is the feature ``length``.
+    """
+    root = FilePath(source.path)
+    if not root.is_dir():
+        raise InputError(
+            "is not a folder", source.path, remedy="name the folder that holds 1best_recog"
+        )
+    shards = sorted(root.glob("output.*"), key=lambda path: (len(path.name), path.name)) or [root]
+    count = 0
+    for shard in shards:
+        ranks = [(int(found[1]), path) for path in shard.iterdir() if path.is_dir()
+                 if (found := _RANK.fullmatch(path.name))]  # fmt: skip
+        tables = [_table(source, path) for _, path in sorted(ranks)]
+        count += len(tables)
+        for key in dict.fromkeys(key for table in tables for key in table):
+            yield Empty(key)
+            for table in tables:
+                if key in table:
+                    yield table[key]
+    if not count:
+        raise InputError("no 1best_recog in it", source.path, remedy="name the folder above it")
+
+
+def _table(source: Source, folder: FilePath) -> dict[str, Hypothesis | None]:
+    """The hypotheses of one rank, by utterance."""
+    files = entries(folder)
+    if "text" not in files:
+        raise InputError("no file text in it", str(folder), remedy="decode again")
+    table: dict[str, Hypothesis | None] = {}
+    for _, key, text in _keyed(source.open(files["text"])):
+        table[key] = Hypothesis(key, text)
+    for name in sorted(name for name in files if name.endswith("score")):
+        for lines, key, text in _keyed(source.open(files[name])):
+            tensor = _TENSOR.fullmatch(text)
+            value = lines.number(tensor[1].strip() if tensor else text, "score")
+            hypothesis = table.get(key)
+            if value is None:
+                table[key] = None
+            elif hypothesis is not None:
+                hypothesis.features[name] = value
+                if name == "score":
+                    hypothesis.score = value
+    if "token" in files:
+        for _, key, text in _keyed(source.open(files["token"])):
+            hypothesis = table.get(key)
+            if hypothesis is not None:
+                hypothesis.extra = text
+                hypothesis.features["length"] = float(len(text.split()))
+    return table
+
+
+def _keyed(source: Source) -> Iterator[tuple[Source, str, str]]:
+    """``key value`` lines, every key once."""
+    seen = set()
+    for line in source:
+        key, _, value = line.strip().partition(" ")
+        if key in seen:
+            source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one line")
+        elif key:
+            seen.add(key)
+            yield source, key, value.strip()
+
+
+def write(lists: Lists, path: str) -> None:
+    """``Nbest_recog/text``, ``score`` and, where tokens stand behind the score, ``token``."""
+    depth = max((len(sentence.hypotheses) for sentence in lists), default=0)
+    with new_folder(path) as folder:
+        for rank in range(depth):
+            place = folder / f"{rank + 1}best_recog"
+            place.mkdir()
+            with (
+                AtomicWriter(place / "text") as texts,
+                AtomicWriter(place / "score") as scores,
+                AtomicWriter(place / "token") as tokens,
+            ):
+                for sentence in lists:
+                    if not sentence.key or re.search(r"\s", sentence.key):
+                        raise InputError(
+                            f"the key {sentence.key!r} is blank or holds white space",
+                            path,
+                            remedy="rename it, or write jsonl",
+                        )
+                    for hypothesis in sentence.hypotheses[rank : rank + 1]:
+                        one_line(sentence, path, hypothesis.text, hypothesis.extra)
+                        texts.write(f"{sentence.key} {hypothesis.text}\n")
+                        score = total(hypothesis)
+                        if score is not None:
+                            scores.write(f"{sentence.key} {score!r}\n")
+                        if hypothesis.extra:
+                            tokens.write(f"{sentence.key} {hypothesis.extra}\n")
+
+
+def read_json(source: Source) -> Iterator[Hypothesis | Empty | None]:
+    """``{"utts": {key: {"output": [{"rec_text": …, "score": …}, …]}}}``, as decoding writes it."""
+    record = decode(source, "\n".join(source))
+    utterances = {} if record is None else record.get("utts")
+    if not isinstance(utterances, dict):
+        raise InputError("no utts in it", source.path, remedy="name the data.json of a decoding")
+    for key, utterance in utterances.items():
+        yield Empty(key)
+        output = utterance.get("output") if isinstance(utterance, dict) else None
+        if not isinstance(output, list):
+            source.bad(FIELDS, f"no output for {shown(key)}", "decode again")
+            continue
+        for item in output:
+            yield _hypothesis(source, key, item)
+
+
+def _hypothesis(source: Source, key: str, item: Any) -> Hypothesis | None:
+    if not isinstance(item, dict) or not isinstance(item.get("rec_text"), str):
+        source.bad(FIELDS, f"no rec_text for {shown(key)}", "name the data.json of a decoding")
+        return None
+    given = item.get("score")
+    features = numbers(source, None if given is None else {"score": given}, "score")
+    if features is None:
+        return None
+    score = features.get("score")
+    tokens = item.get("rec_token", "")
+    extra = tokens if isinstance(tokens, str) else ""
+    if extra:
+        features["length"] = float(len(extra.split()))
+    text = item["rec_text"].replace("<eos>", "")
+    return Hypothesis(key, text, features, score, extra)
+
+
+def write_json(lists: Lists, path: str) -> None:
+    utterances = {}
+    for sentence in lists:
+        output: list[dict[str, Any]] = []
+        for rank, hypothesis in enumerate(sentence.hypotheses, 1):
+            record: dict[str, Any] = {"name": f"target1[{rank}]", "rec_text": hypothesis.text}
+            if hypothesis.extra:
+                record["rec_token"] = hypothesis.extra
+            score = total(hypothesis)
+            if score is not None:
+                record["score"] = score
+            if sentence.references:
+                record["text"] = sentence.references[0]
+            output.append(record)
+        utterances[sentence.key] = {"output": output}
+    with AtomicWriter(path) as out:
+        text = json.dumps({"utts": utterances}, ensure_ascii=False, allow_nan=False, indent=4)
+        out.write(text + "\n")
+
+
+register(Format("espnet", read, write, features=FEATURES, extra=True))
+register(Format("espnet1", read_json, write_json, features=FEATURES, extra=True))

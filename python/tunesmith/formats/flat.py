@@ -1,0 +1,133 @@
+"""Plain text with the same number of hypotheses for every sentence, and files of scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+from tunesmith._core import AtomicWriter
+from tunesmith.errors import InputError
+from tunesmith.formats.base import Format, Hypothesis, Lists, Source, one_line, register
+from tunesmith.formats.folder import TOTAL, entries, new_folder, safe_name
+
+_SIDE = re.compile(r"(?P<name>.+)\.(?P<kind>scores|columns)(\.gz|\.zst)?")
+
+
+def per_sentence(source: Source) -> int:
+    """The number of hypotheses per sentence, which the file does not say."""
+    size = source.options.per_sentence
+    if size is None or size < 1:
+        raise InputError(
+            "how many hypotheses a sentence has is not said",
+            source.path,
+            remedy="give the number per sentence, for instance per_sentence=10",
+        )
+    return size
+
+
+def fixed(source: Source, count: int, size: int) -> None:
+    """Refuses a last list that is too short."""
+    if count % size:
+        source.line = count
+        raise source.error(
+            f"{count} hypotheses are not a multiple of {size} per sentence",
+            "check the number per sentence",
+        )
+
+
+def read(source: Source) -> Iterator[Hypothesis | None]:
+    """A file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
+
+    ``total.scores`` is the total; the other scores are features.
+    """
+    folder = FilePath(source.path)
+    features: dict[str, Iterator[str | None]] = {}
+    columns: dict[str, Iterator[str | None]] = {}
+    texts = source
+    files: dict[str, Source] = {}
+    if folder.is_dir():
+        found = entries(folder)
+        if "hyps.txt" not in found:
+            raise InputError(
+                "no hyps.txt in the folder", source.path, remedy="name the file itself"
+            )
+        texts = source.open(found["hyps.txt"])
+        for path in sorted(found.values()):
+            side = _SIDE.fullmatch(path.name)
+            if side:
+                files[side["name"]] = source.open(path)
+                kind = features if side["kind"] == "scores" else columns
+                kind[side["name"]] = files[side["name"]].lines()
+    size = per_sentence(source)
+    count = 0
+    for line in texts.lines():
+        source.line = texts.line
+        values: dict[str, float | None] = {}
+        for name, lines in [*features.items(), *columns.items()]:
+            number = next(lines, "end")
+            if number == "end":
+                raise files[name].error(
+                    f"the file ends after {count} lines, the list does not",
+                    "give one number per hypothesis",
+                )
+            given = None if number is None else number.strip()
+            # A hypothesis may lack a value, which a blank line says.
+            if given:
+                values[name] = files[name].number(given, "value")
+            elif given is None:
+                values[name] = None
+        sentence = count // size
+        count += 1
+        if line is None or None in values.values():
+            yield None
+            continue
+        known = {name: value for name, value in values.items() if value is not None}
+        score = known.pop(TOTAL, None)
+        yield Hypothesis(
+            sentence,
+            line,
+            {name: value for name, value in known.items() if name in features},
+            score,
+            columns={name: value for name, value in known.items() if name in columns},
+        )
+    for name, lines in [*features.items(), *columns.items()]:
+        if any(line is None or line.strip() for line in lines):
+            raise files[name].error(
+                f"the file goes on after {count} lines, where the list ends",
+                "give one number per hypothesis",
+            )
+    fixed(texts, count, size)
+
+
+def write(lists: Lists, path: str) -> None:
+    """A folder with ``hyps.txt``, ``NAME.scores`` per feature and ``NAME.columns`` per column."""
+    sizes = {len(sentence.hypotheses) for sentence in lists}
+    if len(sizes) > 1:
+        raise InputError(
+            f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
+            path,
+            remedy="write jsonl, or make all lists equally long",
+        )
+    names = [("scores", name) for name in [TOTAL, *lists.names()]]
+    names += [("columns", name) for name in lists.pools.columns]
+    if len({name for _, name in names}) < len(names):
+        raise InputError(
+            f"a feature or column is named like another, or {TOTAL}", path, remedy="rename it"
+        )
+    with new_folder(path) as folder:
+        with AtomicWriter(folder / "hyps.txt") as out:
+            for sentence in lists:
+                for hypothesis in sentence.hypotheses:
+                    one_line(sentence, path, hypothesis.text)
+                    out.write(hypothesis.text + "\n")
+        for kind, name in names:
+            with AtomicWriter(folder / f"{safe_name(name, path)}.{kind}") as out:
+                for sentence in lists:
+                    for hypothesis in sentence.hypotheses:
+                        held = hypothesis.features if kind == "scores" else hypothesis.columns
+                        value = hypothesis.score if (kind, name) == names[0] else held.get(name)
+                        out.write("\n" if value is None else f"{value!r}\n")
+
+
+register(Format("flat", read, write, columns=True))

@@ -1,0 +1,55 @@
+"""Lists that are folders: found by name whatever their packing, written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tunesmith.errors import InputError
+
+TOTAL = "total"
+"""The file that holds the total score; the others hold features."""
+
+
+def entries(folder: Path) -> dict[str, Path]:
+    """The files of a folder by name, packed or not."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return {re.sub(r"\.(gz|zst)$", "", path.name): path for path in files}
+
+
+def safe_name(name: str, path: str) -> str:
+    """A feature's name as a file's name; refuses what leads elsewhere."""
+    if not re.fullmatch(r"[\w=+~^@%,()-][\w=+~^@%,(). -]*", name) or len(name.encode()) > 200:
+        raise InputError(
+            f"the name {name!r} cannot be a file's name", path, remedy="rename it, or write jsonl"
+        )
+    return name
+
+
+@contextmanager
+def new_folder(path: str) -> Iterator[Path]:
+    """A folder to fill, which takes its place at the end; refuses one that is there already."""
+    target = Path(path)
+    if target.exists():
+        raise InputError("is there already", path, remedy="remove it or choose another name")
+    try:
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise InputError(
+            str(error.strerror or error).lower(), path, remedy="choose another place"
+        ) from error
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        try:
+            scratch.rename(target)
+        except OSError as error:
+            raise InputError(
+                str(error.strerror or error).lower(), path, remedy="choose another place"
+            ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

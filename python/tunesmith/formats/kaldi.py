@@ -1,0 +1,100 @@
+"""Kaldi n-best lists in text form: ``utterance-rank words``, with archives of costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+
+from tunesmith._core import AtomicWriter
+from tunesmith.errors import InputError
+from tunesmith.formats.base import (
+    FIELDS,
+    TWICE,
+    Format,
+    Hypothesis,
+    Lists,
+    Path,
+    Source,
+    one_line,
+    register,
+    shown,
+)
+from tunesmith.formats.folder import TOTAL, entries, new_folder, safe_name
+
+_KEY = re.compile(r"(.+)-(\d+)")
+
+
+def keyed_numbers(source: Source) -> dict[str, float]:
+    """An archive of numbers: ``key number`` lines."""
+    numbers: dict[str, float] = {}
+    for line in source:
+        key, _, value = line.strip().partition(" ")
+        if not key:
+            continue
+        if key in numbers:
+            source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one value")
+            continue
+        number = source.number(value.strip(), "value")
+        if number is not None:
+            numbers[key] = number
+    return numbers
+
+
+def read(source: Source) -> Iterator[Hypothesis | None]:
+    """A file of texts, or a folder with ``words_text`` and archives such as ``acwt``.
+
+    An archive named ``total`` gives the total; the others are features under their own names.
+    """
+    texts = source
+    archives: dict[str, Path] = dict(source.options.feature_files)
+    if FilePath(source.path).is_dir():
+        found = entries(FilePath(source.path))
+        if "words_text" not in found:
+            raise InputError("no words_text in the folder", source.path, remedy="name the file")
+        texts = source.open(found.pop("words_text"))
+        archives |= found
+    tables = {name: keyed_numbers(source.open(path)) for name, path in archives.items()}
+    for line in texts:
+        source.line = texts.line
+        key, _, text = line.strip().partition(" ")
+        if not key:
+            continue
+        parts = _KEY.fullmatch(key)
+        if parts is None:
+            texts.bad(FIELDS, f"the key {shown(key)} has no rank", "write utterance-rank, as a-1")
+            yield None
+            continue
+        features = {name: table[key] for name, table in tables.items() if key in table}
+        score = features.pop(TOTAL, None)
+        yield Hypothesis(parts[1], text.strip(), features, score)
+
+
+def write(lists: Lists, path: str) -> None:
+    """A folder with ``words_text``, an archive per feature, and ``total``."""
+    if TOTAL in lists.names() or "words_text" in lists.names():
+        raise InputError("a feature is named like a file of the format", path, remedy="rename it")
+    with new_folder(path) as folder:
+        with AtomicWriter(folder / "words_text") as out:
+            for sentence in lists:
+                one_line(sentence, path, sentence.key)
+                if not sentence.key or re.search(r"\s", sentence.key):
+                    raise InputError(
+                        f"the key {sentence.key!r} is blank or holds white space",
+                        path,
+                        remedy="rename it, or write jsonl",
+                    )
+                for rank, hypothesis in enumerate(sentence.hypotheses, 1):
+                    one_line(sentence, path, hypothesis.text)
+                    out.write(f"{sentence.key}-{rank} {hypothesis.text}\n")
+        for name in [TOTAL, *lists.names()]:
+            with AtomicWriter(folder / safe_name(name, path)) as out:
+                for sentence in lists:
+                    for rank, hypothesis in enumerate(sentence.hypotheses, 1):
+                        value = hypothesis.features.get(name)
+                        value = hypothesis.score if name == TOTAL else value
+                        if value is not None:
+                            out.write(f"{sentence.key}-{rank} {value!r}\n")
+
+
+register(Format("kaldi", read, write, keyed_files=True))

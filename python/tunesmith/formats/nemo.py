@@ -1,0 +1,125 @@
+"""NeMo: manifests with beams, and the tab-separated candidates of its beam-search evaluation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tunesmith._core import AtomicWriter
+from tunesmith.errors import InputError
+from tunesmith.formats.base import (
+    FIELDS,
+    Empty,
+    Format,
+    Hypothesis,
+    Lists,
+    Sentence,
+    Source,
+    one_line,
+    register,
+    total,
+)
+from tunesmith.formats.flat import fixed, per_sentence
+from tunesmith.formats.jsonl import decode, numbers
+
+FEATURES = frozenset({"score"})
+
+
+def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
+    """Lines with ``"beams": [["text", score], …]``; the key is the audio file with its offset."""
+    index = 0
+    keyed: bool | None = None
+    for line in source.lines():
+        if line is not None and not line.strip():
+            continue
+        record = None if line is None else decode(source, line)
+        audio = None if record is None else record.get("audio_filepath")
+        if keyed is None:
+            keyed = isinstance(audio, str)
+        sentence: int | str = index
+        if keyed:
+            offset = "" if record is None or not record.get("offset") else f"#{record['offset']}"
+            sentence = f"{audio}{offset}" if isinstance(audio, str) else f"line {source.line}"
+        index += 1
+        yield Empty(sentence)
+        if record is None:
+            continue
+        beams = record.get("beams")
+        if not isinstance(beams, list):
+            source.bad(FIELDS, "no beams", "decode with return_best_hypothesis=false")
+            continue
+        for beam in beams:
+            yield _hypothesis(source, sentence, beam)
+
+
+def _hypothesis(source: Source, sentence: int | str, beam: Any) -> Hypothesis | None:
+    if not isinstance(beam, list) or len(beam) != 2 or not isinstance(beam[0], str):
+        source.bad(FIELDS, "a beam is not text and score", 'write beams as ["text", score]')
+        return None
+    score = numbers(source, {"score": beam[1]}, "score")
+    return None if score is None else Hypothesis(sentence, beam[0], score, score["score"])
+
+
+def write(lists: Lists, path: str) -> None:
+    with AtomicWriter(path) as out:
+        for sentence in lists:
+            beams = [[hypothesis.text, _score(sentence, hypothesis, path)]
+                     for hypothesis in sentence.hypotheses]  # fmt: skip
+            record: dict[str, Any] = {"audio_filepath": sentence.key}
+            if sentence.references:
+                record["text"] = sentence.references[0]
+            record["pred_text"] = beams[0][0] if beams else ""
+            record["beams"] = beams
+            out.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _score(sentence: Sentence, hypothesis: Hypothesis, path: str) -> float:
+    score = total(hypothesis)
+    if score is None:
+        raise InputError(
+            f"a hypothesis of sentence {sentence.key} has no score",
+            path,
+            remedy="write jsonl, which does without",
+        )
+    return score
+
+
+def read_tsv(source: Source) -> Iterator[Hypothesis | None]:
+    """Lines ``text<tab>score``, the same number for every sentence."""
+    size = per_sentence(source)
+    count = 0
+    for line in source.lines():
+        sentence = count // size
+        count += 1
+        if line is None:
+            yield None
+            continue
+        text, tab, digits = line.rpartition("\t")
+        if not tab:
+            source.bad(FIELDS, "no score behind a tab", "write text, tab, score")
+            yield None
+            continue
+        score = source.number(digits.strip(), "score")
+        yield None if score is None else Hypothesis(sentence, text, {"score": score}, score)
+    fixed(source, count, size)
+
+
+def write_tsv(lists: Lists, path: str) -> None:
+    sizes = set()
+    with AtomicWriter(path) as out:
+        for sentence in lists:
+            sizes.add(len(sentence.hypotheses))
+            for hypothesis in sentence.hypotheses:
+                one_line(sentence, path, hypothesis.text)
+                out.write(f"{hypothesis.text}\t{_score(sentence, hypothesis, path)!r}\n")
+        if len(sizes) > 1:
+            raise InputError(
+                f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
+                path,
+                remedy="write nemo or jsonl, or make all lists equally long",
+            )
+
+
+register(Format("nemo", read, write, features=FEATURES))
+register(Format("nemo-tsv", read_tsv, write_tsv, features=FEATURES))
