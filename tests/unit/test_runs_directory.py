@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, fingerprint, load_weights, read_events
+from tunesmith.runs.lock import Lock
 
 CONFIG: dict[str, object] = {
     "preset": "rm",
@@ -54,7 +55,9 @@ def test_create_refuses_a_directory_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(InputError, match=r"not empty.*thesis\.tex"):
         RunDirectory(tmp_path).create(CONFIG)
-    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    with pytest.raises(InputError, match="no run here"):
+        RunDirectory(tmp_path).resume(CONFIG)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_create_refuses_a_file(tmp_path: Path) -> None:
@@ -130,14 +133,24 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     )
     assert other.stdout is not None
     assert other.stdout.readline() == b"held\n"
-    for attempt in (RunDirectory(tmp_path).create, RunDirectory(tmp_path).resume):
-        with pytest.raises(InputError, match=rf"another process \({other.pid}\)"):
-            attempt({"seed": 1})
+    with pytest.raises(InputError, match=rf"another process \({other.pid}\)"):
+        RunDirectory(tmp_path).resume({"seed": 1})
+    with pytest.raises(InputError, match="already holds a run"):
+        RunDirectory(tmp_path).create({"seed": 1})
     # Looking is allowed, and the lock dies with its process.
     assert RunDirectory(tmp_path).open().config() == {"seed": 1}
     other.kill()
     other.communicate()
     RunDirectory(tmp_path).resume({"seed": 1}).close()
+
+
+def test_only_one_process_begins_a_run(tmp_path: Path) -> None:
+    """Both found the directory empty; the second meets the lock before the configuration."""
+    lock = Lock(tmp_path)
+    with pytest.raises(InputError, match="another process"):
+        RunDirectory(tmp_path).create(CONFIG)
+    lock.release()
+    RunDirectory(tmp_path).create(CONFIG).close()
 
 
 def test_writing_needs_create_or_resume(tmp_path: Path) -> None:

@@ -361,7 +361,11 @@ def configuration(story: Story) -> str:
     inputs = story.config.get("inputs")
     for key, value in _flat({k: v for k, v in story.config.items() if k != "inputs"}):
         rows.append((key, f"<code>{escape(value)}</code>"))
-    listed = "".join(f"<div><dt>{escape(k)}</dt><dd>{v}</dd></div>" for k, v in rows)
+    listed = "".join(
+        f'<div class="{"long" if len(value) > 48 else "brief"}">'
+        f"<dt>{escape(key)}</dt><dd>{value}</dd></div>"
+        for key, value in rows
+    )
     whole = escape(json.dumps(story.config, ensure_ascii=False, indent=2))
     return (
         '<section id="configuration"><h2>To do it again</h2>'

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import atomic_write
 from tunesmith.runs.plain import plain

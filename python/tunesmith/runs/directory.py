@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy.typing as npt
+
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import TEMPORARY, atomic_write, cannot_write
 from tunesmith.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -55,21 +56,12 @@ class RunDirectory:
 
     def create(self, config: Mapping[str, object]) -> Self:
         """Begin a run in a new or empty directory; refuse one that holds anything."""
+        # Before the lock, so that nothing is left in a directory that was a mistake, and
+        # again after it, for the process that came second.
+        self._refuse_occupied()
         self._claim()
         try:
-            if self.config_file.exists():
-                raise InputError(
-                    "the directory already holds a run",
-                    file=str(self.path),
-                    remedy="go on with --resume, or choose another run directory",
-                )
-            found = sorted(entry.name for entry in self.path.iterdir() if not _ours(entry))
-            if found:
-                raise InputError(
-                    f"the run directory is not empty: it holds {found[0]}",
-                    file=str(self.path),
-                    remedy="choose an empty or new directory",
-                )
+            self._refuse_occupied()
             self._begin(config)
         except BaseException:
             self.close()
@@ -100,14 +92,15 @@ class RunDirectory:
                 file=str(self.path),
                 remedy="start it without --resume, or check the path",
             )
+        # Killed before its first word, a run loses nothing by beginning now.
+        if config is None or self._foreign():
+            self.open()
         self._claim()
         try:
             self._clean()
-            if not self.config_file.exists() and config is not None and self._is_empty():
-                # Killed before its first word: nothing is lost by beginning now.
+            if not self.config_file.exists() and config is not None:
                 self._begin(config)
                 return self
-            self.open()
             if config is not None:
                 refuse_difference(self.config_file, config, free)
             if not self.finished:
@@ -250,8 +243,28 @@ class RunDirectory:
         if self._lock is None:
             raise ValueError("this run is not open for writing: create or resume it")
 
-    def _is_empty(self) -> bool:
-        return all(_ours(entry) for entry in self.path.iterdir())
+    def _refuse_occupied(self) -> None:
+        if self.config_file.exists():
+            raise InputError(
+                "the directory already holds a run",
+                file=str(self.path),
+                remedy="go on with --resume, or choose another run directory",
+            )
+        if found := self._foreign():
+            raise InputError(
+                f"the run directory is not empty: it holds {found[0]}",
+                file=str(self.path),
+                remedy="choose an empty or new directory",
+            )
+
+    def _foreign(self) -> list[str]:
+        """Return what else than a lock and unfinished writes the directory holds."""
+        if not self.path.is_dir():
+            return []
+        try:
+            return sorted(entry.name for entry in self.path.iterdir() if not _ours(entry))
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
 
     def _clean(self) -> None:
         """Remove what writes that were killed left behind; the lock says nobody is writing."""

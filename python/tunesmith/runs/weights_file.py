@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import atomic_write
 
