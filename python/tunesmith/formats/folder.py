@@ -43,7 +43,12 @@ def new_folder(path: str) -> Iterator[Path]:
             str(error.strerror or error).lower(), path, remedy="choose another place"
         ) from error
     try:
-        yield scratch
+        try:
+            yield scratch
+        except InputError as error:
+            # The reader asked for the target and has never heard of the folder it grows in.
+            place = (error.file or "").replace(str(scratch), path, 1) or None
+            raise InputError(error.message, place, error.line, error.remedy) from error
         scratch.chmod(0o755)
         try:
             scratch.rename(target)
