@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sample_runs import write_run
 from tunesmith.errors import InputError
@@ -142,15 +142,39 @@ def test_lower_may_be_better(tmp_path: Path) -> None:
     assert "25.0\u00a0%" in page
 
 
+def test_folds_are_not_taken_for_runs(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path / "run").create({}) as run:
+        run.event("start", metric="bleu", start=30.0, oracle=40.0, folds=2)
+        run.event("epoch", run=0, epoch=1, score=31.0)
+        run.event("epoch", run=0, epoch=2, score=32.0)
+        for fold in range(2):
+            run.event("epoch", fold=fold, epoch=1, score=91.3725)
+            run.event("fold_end", fold=fold, epoch=1, score=91.3725)
+        run.event(
+            "end",
+            start=30.0,
+            tuned=32.0,
+            heldout=31.5,
+            heldout_start=30.0,
+            significance={"on": "folds", "bootstrap": {"p": 0.02, "difference": 1.5}},
+        )
+    page = checked(write_report(tmp_path / "run"))
+    assert "91.37" not in re.sub(r"<[^>]*>", " ", page)
+    assert "2 folds" in page
+    assert "30.00 → 31.50" in page
+    assert "+1.50 BLEU on sentences its fold had not seen; p\u00a0=\u00a00.020" in page
+
+
+INNER_KEYS = "mean sd p ci bootstrap on a<b"
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["mean", "sd", "p", "ci", "bootstrap", "a<b"]), inner)
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(INNER_KEYS.split()), inner)
     ),
     max_leaves=5,
 )
 EVENT_KEYS = """
+fold folds heldout_start
 run epoch score heldout model oracle prediction spread nonzero updates seconds weights start
 tuned status reason metric preset features options second_metric significance time weight_change
 signature metric_higher sentences hypotheses
@@ -216,6 +240,8 @@ def test_marks_show_the_words_that_differ() -> None:
     st.booleans(),
 )
 def test_ticks_are_few_and_inside(low: float, span: float, most: int, whole: bool) -> None:
+    # Closer together than this, floats themselves run out.
+    assume(span > 1e-7 * abs(low))
     scale = Scale(low, low + span, 0, 100)
     ticks = scale.ticks(most, whole)
     assert len(ticks) <= most + 1

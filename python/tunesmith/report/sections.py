@@ -10,6 +10,7 @@ from typing import Any
 from tunesmith.report.difference import marked, shortened
 from tunesmith.report.story import Story, number, table, text
 from tunesmith.report.wording import (
+    PLACES,
     aligned,
     brief,
     count,
@@ -43,6 +44,9 @@ def header(story: Story) -> str:
     ]
     if len(story.trials) > 1:
         facts.append(f"{len(story.trials)} runs")
+    folds = number(story.start.get("folds"))
+    if folds:
+        facts.append(plural(folds, "fold"))
     epochs = max((len(trial.epochs) for trial in story.trials), default=0)
     if epochs:
         facts.append(plural(epochs, "epoch"))
@@ -108,7 +112,11 @@ def summary(story: Story) -> str:
     main += f"</dl>{_ruler(story, places)}</div>"
     others = [("Oracle", fixed(oracle, places), "the best choice in every list")]
     if heldout is not None:
-        others.append(("Held out", fixed(heldout, places), "sentences the tuner did not see"))
+        begun = number((story.end or {}).get("heldout_start"))
+        shown = fixed(heldout, places)
+        if begun is not None:
+            shown = f"{fixed(begun, places)} → {shown}"
+        others.append(("Held out", shown, "sentences the tuner did not see"))
     others.append(("Headroom used", percent(story.headroom_used), "of the way to the oracle"))
     second = table((story.end or {}).get("second_metric"))
     if second:
@@ -290,11 +298,13 @@ def sentences(story: Story) -> str:
     )
     hidden = len(rows) - len(kept)
     more = f" The {count(len(kept))} largest changes are shown." if hidden else ""
-    total = number(story.start.get("sentences"))
+    place = table((story.end or {}).get("significance")).get("on")
+    total = number(story.start.get("sentences")) if place != "heldout" else None
     of = f" of {count(total)}" if total is not None and total >= len(rows) else ""
+    where = f" {PLACES[place]}" if place in ("heldout", "folds") else ""
     return (
         '<section id="sentences"><h2>Sentences that changed</h2>'
-        f'<p class="lead">Another hypothesis was chosen for {count(len(rows))}{of} sentences: '
+        f'<p class="lead">The choice changed for {count(len(rows))}{of} sentences{where}: '
         f'<b class="better">{count(better)} better</b>, <b class="worse">{count(worse)} worse</b>, '
         f"{count(same)} with the same gain.{more}</p>"
         f'<div class="shares" aria-hidden="true">{shares}</div>'

@@ -148,6 +148,9 @@ def read_story(run: RunDirectory) -> Story:
     ends: dict[int, dict[str, Any]] = {}
     for event in events:
         kind = event.get("event")
+        # Folds only serve the held-out score; their epochs see other sentences.
+        if event.get("fold") is not None:
+            continue
         index = int(number(event.get("run")) or 0)
         if kind == "start":
             start = event

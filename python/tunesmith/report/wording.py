@@ -20,6 +20,11 @@ METRICS = {
     "comet": "COMET",
 }
 MISSING = "–"
+PLACES = {
+    "lists": "on the lists it was tuned on",
+    "heldout": "on the held-out lists",
+    "folds": "on sentences its fold had not seen",
+}
 
 
 def escape(value: object) -> str:
@@ -161,4 +166,6 @@ def significance(tests: Mapping[str, Any], metric: str, places: int) -> tuple[st
                 f" (95\u00a0% interval {fixed(low, places, sign=True)}"
                 f" to {fixed(high, places, sign=True)})"
             )
-    return verdict, f"{about.strip()}; {grounds}." if about else f"{grounds}."
+    place = PLACES.get(str(tests.get("on")))
+    said = [part for part in (about.strip(), place) if part]
+    return verdict, f"{' '.join(said)}; {grounds}." if said else f"{grounds}."
