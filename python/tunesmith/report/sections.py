@@ -369,7 +369,8 @@ def configuration(story: Story) -> str:
         if text(value):
             rows.append((name, f"<code>{escape(value)}</code>"))
     inputs = story.config.get("inputs")
-    for key, value in _flat({k: v for k, v in story.config.items() if k != "inputs"}):
+    shown_above = {"inputs", "signature"} if story.start.get("signature") else {"inputs"}
+    for key, value in _flat({k: v for k, v in story.config.items() if k not in shown_above}):
         rows.append((key, f"<code>{escape(value)}</code>"))
     listed = "".join(
         f'<div class="{"long" if len(value) > 48 else "brief"}">'
