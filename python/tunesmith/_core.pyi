@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Self
@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.errors import InputError
+
+__version__: str
 
 # Text files
 
@@ -125,3 +127,75 @@ class Pools:
     def texts(self, positions: NDArray[np.int64]) -> list[str]: ...
     def extra(self, position: int) -> str: ...
     def features(self, position: int) -> list[tuple[str, float]]: ...
+
+# Metrics
+
+class Metric:
+    @staticmethod
+    def bleu(
+        *,
+        tokenize: str = "13a",
+        lowercase: bool = False,
+        max_order: int = 4,
+        length: str = "closest",
+    ) -> Metric: ...
+    @staticmethod
+    def chrf(
+        *,
+        char_order: int = 6,
+        word_order: int = 0,
+        beta: float = 2.0,
+        lowercase: bool = False,
+        whitespace: bool = False,
+        eps_smoothing: bool = False,
+    ) -> Metric: ...
+    @staticmethod
+    def ter(
+        *,
+        normalized: bool = False,
+        no_punct: bool = False,
+        asian_support: bool = False,
+        case_sensitive: bool = False,
+    ) -> Metric: ...
+    @staticmethod
+    def wer(*, lowercase: bool = False) -> Metric: ...
+    @staticmethod
+    def cer(*, lowercase: bool = False) -> Metric: ...
+    @staticmethod
+    def mean(*, scale: float = 100.0, higher: bool = True) -> Metric: ...
+    @staticmethod
+    def ratio(*, scale: float = 100.0, higher: bool = False) -> Metric: ...
+    @staticmethod
+    def python(metric: object) -> Metric: ...
+    def prepared(self, function: Callable[[str], str]) -> Metric: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def reads_text(self) -> bool: ...
+    def score(self, stats: NDArray[np.float64]) -> float: ...
+    def scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def gains(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def sentence_gains(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def stats(
+        self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> NDArray[np.float64]: ...
+
+class Table:
+    @staticmethod
+    def from_rows(starts: NDArray[np.int64], rows: NDArray[np.float64]) -> Table: ...
+    @staticmethod
+    def from_texts(
+        metric: Metric,
+        starts: NDArray[np.int64],
+        texts: Sequence[str],
+        references: Sequence[Sequence[str]],
+    ) -> Table: ...
+    def rows(self) -> NDArray[np.float64]: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def hypotheses(self) -> int: ...
+    @property
+    def sentences(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...

@@ -50,10 +50,13 @@ impl TextMetric for Ter {
     fn segment(&self, references: &[&str]) -> Box<dyn Segment> {
         let mut vocabulary = Vocabulary::default();
         let texts = if references.is_empty() { &[""] } else { references };
-        let lists: Vec<Vec<u32>> = texts
-            .iter()
-            .map(|text| words(&self.prepare(text)).map(|word| vocabulary.intern(word)).collect())
-            .collect();
+        let mut lists: Vec<Vec<u32>> = Vec::with_capacity(texts.len());
+        for text in texts {
+            // sacreBLEU prepares a reference twice, and ",35" comes apart only the second time.
+            let once = words(&self.prepare(text)).collect::<Vec<_>>().join(" ");
+            let twice = self.prepare(&once);
+            lists.push(words(&twice).map(|word| vocabulary.intern(word)).collect());
+        }
         let total: usize = lists.iter().map(Vec::len).sum();
         let length = total as f64 / lists.len() as f64;
         let references =
@@ -83,6 +86,12 @@ mod tests {
         let ter = Ter::default();
         assert_eq!(stats_of(&ter, "d e a b c", &["a b c d e"]), [1.0, 5.0]);
         assert_eq!(stats_of(&ter, "A b", &["a B c", "x"]), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn references_are_prepared_twice() {
+        let ter = Ter { normalized: true, ..Ter::default() };
+        assert_eq!(stats_of(&ter, "a,,35", &["a,,35"]), [2.0, 4.0]);
     }
 
     #[test]

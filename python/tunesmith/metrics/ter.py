@@ -1,0 +1,61 @@
+"""TER, as sacreBLEU computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sacrebleu.metrics.ter import TER
+
+from tunesmith import _core
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.registry import register
+
+
+@dataclass(frozen=True)
+class Ter(Metric):
+    """TER: word edits and shifts of blocks, over the average length of the references.
+
+    The edits are those against the nearest reference, found by Tercom's greedy search with its
+    limits (blocks of 10 words, 50 words apart, a beam of 25). Upper and lower case are the same
+    unless `case_sensitive`. `normalized` sets punctuation apart, `no_punct` leaves it out,
+    `asian_support` lets the two see Chinese and Japanese characters.
+
+    Statistics: `[edits, average reference length]`. The gain is 1 - edits/length, below zero
+    where there are more edits than words.
+
+    Snover et al. 2006.
+    """
+
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = False
+
+    name = "ter"
+    label = "TER"
+    higher_is_better = False
+
+    @cached_property
+    def native(self) -> _core.Metric:
+        """The metric as the core runs it."""
+        return _core.Metric.ter(
+            normalized=self.normalized,
+            no_punct=self.no_punct,
+            asian_support=self.asian_support,
+            case_sensitive=self.case_sensitive,
+        )
+
+    def signature(self, references: int = 1) -> str:
+        """Return sacreBLEU's signature."""
+        own = TER(
+            normalized=self.normalized,
+            no_punct=self.no_punct,
+            asian_support=self.asian_support,
+            case_sensitive=self.case_sensitive,
+        )
+        own.num_refs = references
+        return str(own.get_signature())
+
+
+register("ter", Ter)

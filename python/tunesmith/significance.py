@@ -1,0 +1,270 @@
+"""Whether a difference between two systems is more than chance.
+
+All tests work on statistics rows, one per sentence, so they hold for every metric. With the same
+seed they draw what sacreBLEU draws, and their p-values agree with its own, but for ties: a
+resample that differs just as much as the systems do counts against them here, so that a system
+compared with itself has p = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith.errors import InputError
+from tunesmith.metrics import Metric, Rows
+
+SEED = 12345
+"""sacreBLEU's own, so that results can be compared with its."""
+
+# How many draws are held in memory at a time.
+_DRAWS = 1 << 24
+# Differences this close are ties: sums of fractions depend on their order.
+_TIE = 1e-10
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where 95% of the bootstrapped scores lie, and their mean and standard deviation."""
+
+    mean: float
+    low: float
+    high: float
+    std: float
+
+    @property
+    def half(self) -> float:
+        """Half its width, which sacreBLEU prints after ±."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system against a baseline; `difference` is system minus baseline, in score."""
+
+    baseline: float
+    system: float
+    difference: float
+    p: float
+    """How probable a difference as large is if the two are equally good."""
+    ci: tuple[float, float]
+    """Where 95% of the bootstrapped differences lie."""
+    test: str
+    samples: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Runs:
+    """One system over several runs of its optimiser."""
+
+    scores: tuple[float, ...]
+    mean: float
+    s_test: float
+    """Standard deviation over the runs: how much of a score is the optimiser's luck. Zero for a
+    single run, of which it cannot be known."""
+    s_sel: float
+    """Standard deviation over bootstrapped test sets, the mean of all runs': how much is the
+    choice of sentences."""
+
+
+@dataclass(frozen=True)
+class RunsComparison:
+    """Several runs of a system against several runs of a baseline."""
+
+    baseline: Runs
+    system: Runs
+    difference: float
+    p: float
+    samples: int
+    seed: int
+
+
+def confidence(
+    metric: Metric, rows: npt.ArrayLike, samples: int = 1000, seed: int = SEED
+) -> Interval:
+    """Return the 95% bootstrap interval of a system's score (Koehn 2004).
+
+    Refuses an empty corpus.
+    """
+    matrix = _matrix(metric, rows)
+    return _interval(_resampled(metric, [matrix], samples, seed)[0])
+
+
+def paired_bootstrap(
+    metric: Metric,
+    baseline: npt.ArrayLike,
+    system: npt.ArrayLike,
+    samples: int = 1000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compare two systems on test sets drawn from the sentences with replacement.
+
+    p is the share of test sets on which the difference lies further from the mean difference
+    than the real one lies from zero (Koehn 2004, in the form of Moses' and sacreBLEU's test).
+    Rows are one per sentence, the same sentences in both. Refuses unequal numbers.
+    """
+    left, right = _pair(metric, baseline, system)
+    scores = _resampled(metric, [left, right], samples, seed)
+    signed = scores[1] - scores[0]
+    drawn = np.abs(signed)
+    before, after = (metric.score(rows.sum(axis=0)) for rows in (left, right))
+    p = _p_value(drawn - drawn.mean(), abs(after - before))
+    ci = _bounds(signed)
+    return Comparison(before, after, after - before, p, ci, "bootstrap", samples, seed)
+
+
+def paired_randomisation(
+    metric: Metric,
+    baseline: npt.ArrayLike,
+    system: npt.ArrayLike,
+    samples: int = 10000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compare two systems with their outputs exchanged at random, sentence by sentence.
+
+    p is the share of exchanges after which the two differ at least as much as before (Riezler and
+    Maxwell 2005). The interval of the difference is bootstrapped with a tenth of the samples.
+    Refuses what `paired_bootstrap` refuses.
+    """
+    left, right = _pair(metric, baseline, system)
+    before, after = (metric.score(rows.sum(axis=0)) for rows in (left, right))
+    generator = np.random.default_rng(seed)
+    total = left + right
+    drawn = []
+    for block in _blocks(samples, len(left)):
+        kept = generator.integers(2, size=(block, len(left)), dtype=bool)
+        first = kept @ left + ~kept @ right
+        second = total.sum(axis=0) - first
+        drawn.append(np.abs(metric.scores(first) - metric.scores(second)))
+    p = _p_value(np.concatenate(drawn), abs(after - before))
+    scores = _resampled(metric, [left, right], max(samples // 10, 1), seed)
+    ci = _bounds(scores[1] - scores[0])
+    return Comparison(before, after, after - before, p, ci, "randomisation", samples, seed)
+
+
+def compare_runs(
+    metric: Metric,
+    baseline: Sequence[npt.ArrayLike],
+    system: Sequence[npt.ArrayLike],
+    samples: int = 10000,
+    seed: int = SEED,
+) -> RunsComparison:
+    """Compare two systems whose optimiser was run several times (Clark et al. 2011).
+
+    Each run is a matrix of rows, one per sentence, the same sentences in all. p is that of
+    approximate randomisation stratified by sentence: the outputs of all runs of both systems are
+    dealt out anew, sentence by sentence, and the difference between the mean scores of the
+    pseudo-systems is held against the real one. Refuses no runs and unequal numbers of sentences.
+    """
+    if not baseline or not system:
+        raise InputError("a system without runs", remedy="give at least one run of each")
+    runs = [_matrix(metric, rows) for rows in [*baseline, *system]]
+    for rows in runs:
+        _same_sentences(runs[0], rows)
+    own = len(baseline)
+    left, right = _describe(metric, runs[:own], seed), _describe(metric, runs[own:], seed)
+    drawn = []
+    generator = np.random.default_rng(seed)
+    for block in _blocks(samples, len(runs[0]) * len(runs)):
+        drawn.append(_dealt(metric, runs, own, block, generator))
+    p = _p_value(np.abs(np.concatenate(drawn)), abs(right.mean - left.mean))
+    return RunsComparison(left, right, right.mean - left.mean, p, samples, seed)
+
+
+def _describe(metric: Metric, runs: Sequence[Rows], seed: int) -> Runs:
+    scores = metric.scores(np.stack([rows.sum(axis=0) for rows in runs]))
+    spread = [_interval(_resampled(metric, [rows], 1000, seed)[0]).std for rows in runs]
+    return Runs(
+        scores=tuple(scores.tolist()),
+        mean=float(scores.mean()),
+        s_test=float(scores.std(ddof=1)) if len(runs) > 1 else 0.0,
+        s_sel=float(np.mean(spread)),
+    )
+
+
+def _dealt(
+    metric: Metric, runs: Sequence[Rows], own: int, samples: int, generator: np.random.Generator
+) -> Rows:
+    """Return the differences of pseudo-systems after the runs' sentences are dealt out."""
+    sentences, width = runs[0].shape
+    places = generator.random((samples, sentences, len(runs))).argsort(axis=2)
+    scores = []
+    for place in range(len(runs)):
+        sums = np.zeros((samples, width))
+        for run, rows in enumerate(runs):
+            sums += (places[:, :, place] == run).astype(np.float64) @ rows
+        scores.append(metric.scores(sums))
+    means = [np.stack(part).mean(axis=0) for part in (scores[:own], scores[own:])]
+    return np.subtract(means[1], means[0])
+
+
+def _resampled(metric: Metric, systems: Sequence[Rows], samples: int, seed: int) -> list[Rows]:
+    """Return each system's scores on the same test sets drawn with replacement."""
+    if samples < 1:
+        raise InputError(f"{samples} samples", remedy="give at least one")
+    sentences = len(systems[0])
+    generator = np.random.default_rng(seed)
+    scores: list[list[Rows]] = [[] for _ in systems]
+    for block in _blocks(samples, sentences):
+        drawn = generator.choice(sentences, size=(block, sentences), replace=True)
+        flat = (drawn + np.arange(block)[:, None] * sentences).ravel()
+        times = np.bincount(flat, minlength=block * sentences).reshape(block, sentences)
+        weights = times.astype(np.float64)
+        for found, rows in zip(scores, systems, strict=True):
+            found.append(metric.scores(weights @ rows))
+    return [np.concatenate(found) for found in scores]
+
+
+def _blocks(samples: int, size: int) -> Iterator[int]:
+    """Yield how many samples to draw at a time."""
+    most = max(_DRAWS // size, 1)
+    for start in range(0, samples, most):
+        yield min(most, samples - start)
+
+
+def _p_value(drawn: Rows, real: float) -> float:
+    """Return the share of differences at least as large as the real one, itself included."""
+    as_large = int(np.count_nonzero(drawn >= real - _TIE * max(real, 1.0)))
+    return (as_large + 1) / (len(drawn) + 1)
+
+
+def _bounds(values: Rows) -> tuple[float, float]:
+    """Return what cuts off one in forty at either end, as sacreBLEU counts."""
+    ordered = np.sort(values)
+    cut = len(ordered) // 40
+    return float(ordered[cut]), float(ordered[len(ordered) - cut - 1])
+
+
+def _interval(scores: Rows) -> Interval:
+    low, high = _bounds(scores)
+    return Interval(float(scores.mean()), low, high, float(scores.std()))
+
+
+def _matrix(metric: Metric, rows: npt.ArrayLike) -> Rows:
+    matrix = np.asarray(rows, np.float64)
+    width = metric.native.width
+    if matrix.ndim != 2 or matrix.shape[1] != width:
+        raise InputError(
+            f"statistics of shape {matrix.shape}", remedy=f"give rows of {width} numbers"
+        )
+    if not len(matrix):
+        raise InputError("no sentences to compare on", remedy="give at least one")
+    return matrix
+
+
+def _pair(metric: Metric, baseline: npt.ArrayLike, system: npt.ArrayLike) -> tuple[Rows, Rows]:
+    left, right = _matrix(metric, baseline), _matrix(metric, system)
+    _same_sentences(left, right)
+    return left, right
+
+
+def _same_sentences(left: Rows, right: Rows) -> None:
+    if len(left) != len(right):
+        raise InputError(
+            f"{len(left)} sentences against {len(right)}",
+            remedy="compare outputs for the same sentences",
+        )
