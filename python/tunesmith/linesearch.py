@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,19 +15,22 @@ from tunesmith.drivers import Epoch, State, Task
 from tunesmith.errors import InputError
 from tunesmith.features import Vector
 
+Climbed = tuple[Vector, float, int]
+
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
 
 
 @dataclass(frozen=True)
 class LineSearch:
-    """Coordinate ascent by exact line search, from the start weights and from random points.
+    """Coordinate ascent by exact line search, from the start weights and from other points.
 
     Along a direction each hypothesis is a line in the step; the upper envelope of a sentence's
     lines tells which hypothesis wins where, and one sweep over all breakpoints with running
-    corpus statistics finds the exact best step. From each point: try all axes and `directions`
-    random ones, take the best, until the gain is below `tolerance`. Every point is an epoch; the
-    best so far is proposed.
+    corpus statistics finds the exact best step. From each point: every axis in random order, then
+    `directions` random directions, taking each improvement, until a round gains less than
+    `tolerance`. The first half of the restarts are random points, the second half lie around the
+    best of the first. Every point is an epoch; the best so far is proposed.
     """
 
     restarts: int = 20
@@ -57,33 +60,32 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
-        def climb(number: int) -> tuple[Vector, float, int]:
+        spread = feature_spread(task)
+        base = best if state is None else np.array(state["base"])
+
+        def climb(number: int, base: Vector) -> tuple[Vector, float, int]:
             rng = np.random.default_rng([seed, number])
-            point = task.clip(start) if number == 0 else self._random_point(task, start, rng)
+            point = task.clip(start)
+            if number > 0:
+                near = number > self.restarts // 2
+                draw = _near(base, spread, rng) if near else rng.uniform(-1, 1, len(start)) / spread
+                point = np.where(task.free, task.clip(draw), point)
             return self._climb(task, search, free, point, rng)
 
-        with ThreadPoolExecutor(task.threads or None) as workers:
-            jobs = [workers.submit(climb, n) for n in range(done, self.restarts + 1)]
-            try:
-                for number, job in enumerate(jobs, start=done):
-                    weights, reached, moves = job.result()
-                    if reached > gain:
-                        best, gain = weights, reached
-                    now: State = {
-                        "weights": best, "gain": np.array([gain]), "done": np.array([number + 1])
-                    }
-                    facts = {"updates": moves, "reached": reached}
-                    yield Epoch(number + 1, best, now, facts, number == self.restarts)
-            finally:
-                for job in jobs:
-                    job.cancel()
-
-    def _random_point(self, task: Task, start: Vector, rng: np.random.Generator) -> Vector:
-        """Return weights anywhere within the bounds, of the size of the start weights."""
-        size = max(float(np.abs(start).max(initial=0.0)), 1e-3)
-        draw = rng.uniform(-1.0, 1.0, len(start)) * size
-        low = np.where(np.isfinite(task.lower), task.lower, -np.inf)
-        return np.where(task.free, np.clip(draw, low, task.upper), task.clip(start))
+        half = self.restarts // 2 + 1
+        for generation in (range(half), range(half, self.restarts + 1)):
+            numbers = [number for number in generation if number >= done]
+            if generation.start == half and done <= half:
+                base = best
+            for number, (weights, reached, moves) in _in_order(climb, numbers, base, task.threads):
+                if reached > gain:
+                    best, gain = weights, reached
+                now: State = {
+                    "weights": best, "base": base,
+                    "gain": np.array([gain]), "done": np.array([number + 1]),
+                }
+                facts = {"updates": moves, "reached": reached}
+                yield Epoch(number + 1, best, now, facts, number == self.restarts)
 
     def _climb(
         self,
@@ -115,6 +117,44 @@ class LineSearch:
             if walker.gain - here < self.tolerance:
                 break
         return walker.weights, walker.gain, moves
+
+
+def _in_order(
+    climb: Callable[[int, Vector], Climbed], numbers: list[int], base: Vector, threads: int
+) -> Iterator[tuple[int, Climbed]]:
+    """Yield what each climb reached, in order, several climbing at a time."""
+    with ThreadPoolExecutor(threads or None) as workers:
+        jobs = [workers.submit(climb, number, base) for number in numbers]
+        try:
+            for number, job in zip(numbers, jobs, strict=True):
+                yield number, job.result()
+        finally:
+            for job in jobs:
+                job.cancel()
+
+
+def feature_spread(task: Task) -> Vector:
+    """Return the standard deviation of each feature within lists, one where it does not vary."""
+    rows, ids, values = task.pools.core.csr()
+    starts = task.pools.core.starts
+    width = len(task.pools.names)
+    lists = np.repeat(np.arange(task.pools.sentences), np.diff(rows[starts]))
+    sizes = np.maximum(np.diff(starts), 1)
+    exact = values.astype(np.float64)
+    cell = lists * width + ids
+    filled, place = np.unique(cell, return_inverse=True)
+    sums = np.bincount(place, exact)
+    squares = np.bincount(ids, exact**2, width)
+    means = sums / sizes[filled // width]
+    inner = squares - np.bincount(filled % width, means * sums, width)
+    spread = np.sqrt(np.maximum(inner, 0.0) / max(task.pools.hypotheses, 1))
+    return np.where(spread > 1e-12, spread, 1.0)
+
+
+def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
+    """Return a point around `base`, half as far from it as its features are large."""
+    size = 0.5 * float(np.abs(base * spread).mean())
+    return base + rng.normal(size=len(base)) / spread * size
 
 
 def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:

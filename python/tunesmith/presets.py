@@ -141,7 +141,7 @@ def mira_hildreth(
     *,
     c: float = 0.01,
     lists: Literal["hope-fear", "model-hope-fear"] = "hope-fear",
-    n: int = 10,
+    n: int = 1,
     passes: int = 10,
     batch: int = 1,
     gain: GainName = "sentence",
@@ -335,7 +335,7 @@ def adagrad(
 @preset
 def arow(
     *,
-    r: float = 0.1,
+    r: float = 100.0,
     variance: float = 1.0,
     rate: float = 1.0,
     linear: bool = False,
@@ -366,7 +366,7 @@ def arow(
 @preset
 def perceptron(
     *,
-    rate: float = 1.0,
+    rate: float = 0.001,
     oracle: select.Oracle = "M-C",
     prediction: select.Prediction = "PB",
     passes: int = 20,

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
-from scipy.special import expit
 
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Online, Task
@@ -56,47 +54,41 @@ class Ranking:
                 number,
                 weights,
                 {"weights": weights, "solution": solution, "done": np.array([number])},
-                {"updates": len(rows["gains"]), "loss": loss},
+                {"updates": len(rows), "loss": loss},
                 number == self.rounds,
             )
 
 
 def logistic_regression(
-    task: Task, rows: Mapping[str, npt.NDArray[Any]], start: Vector, l2: float
+    task: Task, rows: _core.Constraints, start: Vector, l2: float
 ) -> tuple[Vector, float]:
     """Return the weights that rank the better of each row first, and their loss."""
-    count = len(rows["gains"])
-    if count == 0:
+    if not len(rows):
         return start, 0.0
-    shape = (count, len(start))
-    matrix = csr_array((rows["values"], rows["ids"].astype(np.int32), rows["starts"]), shape=shape)
-    # Fixed weights are in the rows here: their contribution is constant, their slope unused.
-    free = np.flatnonzero(task.free)
-    fixed = matrix @ np.where(task.free, 0.0, start)
-    part = matrix[:, free] if len(free) < len(start) else matrix
+    # In units of each feature's size the problem is round, and L-BFGS needs few steps.
+    size = rows.sizes()
+    free = np.flatnonzero(task.free & (size > 0.0))
+    unit = size[free]
 
-    def objective(w: Vector) -> tuple[float, Vector]:
-        margins = part @ w + fixed
-        loss = np.logaddexp(0.0, -margins).mean() + 0.5 * l2 * (w @ w)
-        return float(loss), -(part.T @ expit(-margins)) / count + l2 * w
+    def objective(u: Vector) -> tuple[float, Vector]:
+        w = start.copy()
+        w[free] = u / unit
+        loss, slope = rows.loss(w, "logistic", task.threads)
+        return loss + 0.5 * l2 * float(w @ w), (slope[free] + l2 * w[free]) / unit
 
     found = minimize(
         objective,
-        start[free],
+        start[free] * unit,
         jac=True,
         method="L-BFGS-B",
-        bounds=_bounds(task, free),
-        options={"maxiter": 200},
+        bounds=list(
+            zip((task.lower[free] * unit).tolist(), (task.upper[free] * unit).tolist(), strict=True)
+        ),
+        options={"maxiter": 100, "ftol": 1e-7},
     )
     weights = start.copy()
-    weights[free] = found.x
+    weights[free] = found.x / unit
     return weights, float(found.fun)
-
-
-def _bounds(task: Task, free: npt.NDArray[np.int64]) -> list[tuple[float, float]] | None:
-    if not (np.isfinite(task.lower[free]).any() or np.isfinite(task.upper[free]).any()):
-        return None
-    return list(zip(task.lower[free].tolist(), task.upper[free].tolist(), strict=True))
 
 
 @dataclass(frozen=True)

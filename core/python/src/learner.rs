@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_metric::Table as CoreTable;
 use tunesmith_solve::{
-    Gain, GainKind, GainScale, Model, Observed, Pass, Selector as CoreSelector,
-    Update as CoreUpdate, sample_rows,
+    Gain, GainKind, GainScale, Model, Observed, Pass, Rows, Selector as CoreSelector,
+    Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
 };
 use tunesmith_space::Pools as CorePools;
 
@@ -18,7 +18,7 @@ use crate::metric::{Metric, Table};
 use crate::pools::Pools;
 use crate::select::Selector;
 use crate::threads;
-use crate::update::{Update, fault, rows_dict};
+use crate::update::{Update, fault, loss_of, rows_dict};
 
 /// Weights on their way over a corpus of lists, with all state that a checkpoint needs.
 #[pyclass(module = "tunesmith._core")]
@@ -257,12 +257,56 @@ fn gain_of(
     Ok(Gain::new(metric.get().inner(), kind, scale, table, lengths, &first))
 }
 
+/// Constraint rows, kept where the optimiser's arithmetic is done.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Constraints {
+    rows: Arc<Rows>,
+    features: usize,
+}
+
+#[pymethods]
+impl Constraints {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows as arrays.
+    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        rows_dict(py, &self.rows)
+    }
+
+    /// Mean loss of the rows and its gradient.
+    #[pyo3(signature = (weights, loss, threads=0))]
+    fn loss<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        loss: &str,
+        threads: usize,
+    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+        let loss = loss_of(loss)?;
+        let weights = weights.as_slice()?.to_vec();
+        if weights.len() != self.features {
+            return Err(PyValueError::new_err("weights of another length"));
+        }
+        let rows = Arc::clone(&self.rows);
+        let (value, gradient) =
+            threads::run(py, threads, move || mean_loss(&rows, &weights, loss))?;
+        Ok((value, gradient.into_pyarray(py)))
+    }
+
+    /// Root mean square of each feature over the rows.
+    fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        feature_sizes(&self.rows, self.features).into_pyarray(py)
+    }
+}
+
 /// Constraint rows of all sentences under fixed weights, as arrays.
 #[pyfunction]
 #[pyo3(signature = (pools, table, metric, selector, weights, seed=0, epoch=0, threads=0))]
 #[allow(clippy::too_many_arguments)]
-pub fn constraint_rows<'py>(
-    py: Python<'py>,
+pub fn constraint_rows(
+    py: Python<'_>,
     pools: &Pools,
     table: &Table,
     metric: &Bound<'_, Metric>,
@@ -271,8 +315,9 @@ pub fn constraint_rows<'py>(
     seed: u64,
     epoch: u64,
     threads: usize,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Constraints> {
     let gain = gain_of(pools, table, metric, "sentence", 0.0, "1best", "one", None)?;
+    let features = weights.as_slice()?.len();
     let model = Model::new(weights.as_slice()?.to_vec());
     let order: Vec<u32> = (0..pools.inner.sentences() as u32).collect();
     let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
@@ -291,7 +336,7 @@ pub fn constraint_rows<'py>(
     })?
     .map_err(fault)?;
     metric.get().check()?;
-    rows_dict(py, rows)
+    Ok(Constraints { rows: Arc::new(rows), features })
 }
 
 /// The order in which an epoch visits its sentences.

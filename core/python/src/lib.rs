@@ -23,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<select::Selector>()?;
     module.add_class::<update::Update>()?;
     module.add_class::<learner::Learner>()?;
+    module.add_class::<learner::Constraints>()?;
     module.add_class::<search::LineSearch>()?;
     module.add_class::<search::Walker>()?;
     module.add_function(wrap_pyfunction!(learner::constraint_rows, module)?)?;

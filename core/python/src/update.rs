@@ -30,7 +30,7 @@ impl Update {
     }
 }
 
-fn loss_of(name: &str) -> PyResult<Loss> {
+pub fn loss_of(name: &str) -> PyResult<Loss> {
     match name {
         "hinge" => Ok(Loss::Hinge),
         "logistic" => Ok(Loss::Logistic),
@@ -170,20 +170,20 @@ impl Separator {
                 borrowed.loss += violation;
             }
         }
-        rows_dict(py, rows)
+        rows_dict(py, &rows)
     }
 }
 
 /// Rows as arrays: `starts`, `ids`, `values` (CSR), `gains`, `offsets`, `groups`.
-pub fn rows_dict(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {
+pub fn rows_dict<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let starts: Vec<i64> = rows.starts().into_iter().map(|start| start as i64).collect();
     dict.set_item("starts", starts.into_pyarray(py))?;
-    dict.set_item("ids", rows.ids.into_pyarray(py))?;
-    dict.set_item("values", rows.values.into_pyarray(py))?;
-    dict.set_item("gains", rows.gains.into_pyarray(py))?;
-    dict.set_item("offsets", rows.offsets.into_pyarray(py))?;
-    dict.set_item("groups", rows.groups.into_pyarray(py))?;
+    dict.set_item("ids", PyArray1::from_slice(py, &rows.ids))?;
+    dict.set_item("values", PyArray1::from_slice(py, &rows.values))?;
+    dict.set_item("gains", PyArray1::from_slice(py, &rows.gains))?;
+    dict.set_item("offsets", PyArray1::from_slice(py, &rows.offsets))?;
+    dict.set_item("groups", PyArray1::from_slice(py, &rows.groups))?;
     Ok(dict)
 }
 

@@ -104,12 +104,19 @@ impl Gain {
                 out.extend_from_slice(&self.alone[table.range(sentence)]);
             }
         }
-        let scale = match self.scale {
-            GainScale::One => return,
+        let scale = self.scale(sentence);
+        if scale != 1.0 {
+            out.iter_mut().for_each(|gain| *gain *= scale);
+        }
+    }
+
+    /// What the gains of a sentence are multiplied by.
+    pub fn scale(&self, sentence: usize) -> f64 {
+        match self.scale {
+            GainScale::One => 1.0,
             GainScale::Length => self.lengths[sentence],
             GainScale::Background => self.background_length + self.lengths[sentence],
-        };
-        out.iter_mut().for_each(|gain| *gain *= scale);
+        }
     }
 
     /// Tells what was chosen for a sentence, so that the next gain can know.

@@ -1,5 +1,6 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
+mod batch;
 mod gain;
 mod loss;
 mod model;
@@ -8,10 +9,12 @@ mod pass;
 mod risk;
 mod rng;
 mod rows;
+mod scatter;
 mod select;
 mod sweep;
 pub mod update;
 
+pub use batch::{feature_sizes, mean_loss};
 pub use gain::{Gain, GainKind, GainScale};
 pub use loss::Loss;
 pub use model::Model;

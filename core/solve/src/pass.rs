@@ -99,6 +99,7 @@ impl Pass<'_> {
             rng: Rng::new(self.seed, self.epoch, sentence as u64),
             oracle: None,
             prediction: None,
+            scale: gain.scale(sentence),
             best: None,
             spread: 0.0,
         }
@@ -170,10 +171,12 @@ impl Sums {
     fn add(&mut self, visit: &Visit<'_>, best: usize) {
         let space = visit.space.as_ref();
         self.chosen += 1;
-        self.model += space.gain(best);
+        // Reported as they are, whatever they were multiplied by for learning.
+        let scale = if visit.scale == 0.0 { 1.0 } else { visit.scale };
+        self.model += space.gain(best) / scale;
         let (Some(oracle), Some(prediction)) = (visit.oracle, visit.prediction) else { return };
-        self.oracle += space.gain(oracle);
-        self.prediction += space.gain(prediction);
+        self.oracle += space.gain(oracle) / scale;
+        self.prediction += space.gain(prediction) / scale;
         self.spread += visit.spread;
         self.spread2 += visit.spread * visit.spread;
     }

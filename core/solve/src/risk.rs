@@ -4,6 +4,8 @@ use rayon::prelude::*;
 use tunesmith_metric::{Metric, Table};
 use tunesmith_space::Pools;
 
+use crate::scatter::{Scatter, gather};
+
 /// What the expectation is taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objective {
@@ -28,104 +30,105 @@ pub fn expected_gain(
     let sentences: Vec<usize> =
         (0..pools.sentences()).filter(|&sentence| !pools.list(sentence).is_empty()).collect();
     let count = sentences.len().max(1) as f64;
+    let chunks: Vec<Chunk> = sentences
+        .par_chunks(CHUNK)
+        .map(|chunk| Chunk::new(pools, table, weights, alpha, chunk))
+        .collect();
     // Per unit of each statistic: its worth to the corpus gain.
     let (corpus, worth) = match objective {
         Objective::Sentence => (None, Vec::new()),
         Objective::Corpus => {
-            let expected = expected_stats(pools, table, weights, alpha, &sentences);
-            let worth = derivative(metric, &expected);
-            (Some(metric.gain(&expected)), worth)
+            let mut expected = vec![0.0; table.width()];
+            for chunk in &chunks {
+                expected.iter_mut().zip(&chunk.stats).for_each(|(sum, value)| *sum += value);
+            }
+            (Some(metric.gain(&expected)), derivative(metric, &expected))
         }
+    };
+    let worth_of = |row: &[f64]| match objective {
+        Objective::Sentence => metric.sentence_gain(row) / count,
+        Objective::Corpus => row.iter().zip(&worth).map(|(value, worth)| value * worth).sum(),
     };
     let parts: Vec<(f64, Vec<(u32, f64)>)> = sentences
         .par_chunks(CHUNK)
+        .zip(&chunks)
         .map_init(
-            || vec![0.0; weights.len()],
-            |dense, chunk| {
-                let mut value = 0.0;
-                let mut touched = Vec::new();
-                let mut mass = Vec::new();
-                for &sentence in chunk {
-                    posterior(pools, sentence, weights, alpha, &mut mass);
-                    let row_gains: Vec<f64> = table
-                        .rows(sentence)
-                        .chunks_exact(table.width())
-                        .map(|row| match objective {
-                            Objective::Sentence => metric.sentence_gain(row) / count,
-                            Objective::Corpus => row.iter().zip(&worth).map(|(a, b)| a * b).sum(),
-                        })
-                        .collect();
-                    let list = pools.list(sentence);
-                    let gains = table.of(list.clone()).iter().map(|&row| row_gains[row as usize]);
-                    let mean: f64 = gains.clone().zip(&mass).map(|(gain, mass)| gain * mass).sum();
-                    value += mean;
-                    for ((hypothesis, gain), mass) in list.zip(gains).zip(&mass) {
-                        let factor = alpha * mass * (gain - mean);
-                        if factor == 0.0 {
-                            continue;
-                        }
-                        let (ids, values) = pools.features(hypothesis);
-                        for (&id, &feature) in ids.iter().zip(values) {
-                            let Some(sum) = dense.get_mut(id as usize) else { continue };
-                            if *sum == 0.0 {
-                                touched.push(id);
-                            }
-                            *sum += factor * f64::from(feature);
-                        }
-                    }
-                }
-                let sparse = touched
-                    .iter()
-                    .map(|&id| (id, std::mem::take(&mut dense[id as usize])))
-                    .filter(|&(_, slope)| slope != 0.0)
-                    .collect();
-                (value, sparse)
+            || Scatter::new(weights.len()),
+            |scatter, (chunk, posterior)| {
+                posterior.gradient(pools, table, alpha, chunk, &worth_of, scatter)
             },
         )
         .collect();
-    let mut gradient = vec![0.0; weights.len()];
-    let mut value = 0.0;
-    for (part, sparse) in parts {
-        value += part;
-        sparse.into_iter().for_each(|(id, slope)| gradient[id as usize] += slope);
-    }
+    let value = parts.iter().map(|part| part.0).sum();
+    let gradient = gather(parts.into_iter().map(|part| part.1), weights.len());
     (corpus.unwrap_or(value), gradient)
 }
 
-fn posterior(pools: &Pools, sentence: usize, weights: &[f64], alpha: f64, mass: &mut Vec<f64>) {
-    pools.dot(sentence, weights, mass);
-    let top = mass.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    mass.iter_mut().for_each(|score| *score = (alpha * (*score - top)).exp());
-    let norm: f64 = mass.iter().sum();
-    mass.iter_mut().for_each(|value| *value /= norm);
+/// Posteriors of the hypotheses of some sentences, and their expected statistics.
+struct Chunk {
+    mass: Vec<f64>,
+    stats: Vec<f64>,
 }
 
-fn expected_stats(
-    pools: &Pools,
-    table: &Table,
-    weights: &[f64],
-    alpha: f64,
-    sentences: &[usize],
-) -> Vec<f64> {
-    let parts: Vec<Vec<f64>> = sentences
-        .par_chunks(CHUNK)
-        .map(|chunk| {
-            let mut sum = vec![0.0; table.width()];
-            let mut mass = Vec::new();
-            for &sentence in chunk {
-                posterior(pools, sentence, weights, alpha, &mut mass);
-                for (hypothesis, mass) in pools.list(sentence).zip(&mass) {
-                    let row = table.stats(sentence, hypothesis);
-                    sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += mass * value);
+impl Chunk {
+    fn new(pools: &Pools, table: &Table, weights: &[f64], alpha: f64, sentences: &[usize]) -> Self {
+        let width = table.width();
+        let mut chunk = Chunk { mass: Vec::new(), stats: vec![0.0; width] };
+        let (mut scores, mut row_mass) = (Vec::new(), Vec::new());
+        for &sentence in sentences {
+            pools.dot(sentence, weights, &mut scores);
+            let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            scores.iter_mut().for_each(|score| *score = (alpha * (*score - top)).exp());
+            let norm = 1.0 / scores.iter().sum::<f64>();
+            scores.iter_mut().for_each(|value| *value *= norm);
+            row_mass.clear();
+            row_mass.resize(table.range(sentence).len(), 0.0);
+            for (&row, &mass) in table.of(pools.list(sentence)).iter().zip(&scores) {
+                row_mass[row as usize] += mass;
+            }
+            for (row, &mass) in table.rows(sentence).chunks_exact(width).zip(&row_mass) {
+                chunk.stats.iter_mut().zip(row).for_each(|(sum, value)| *sum += mass * value);
+            }
+            chunk.mass.extend_from_slice(&scores);
+        }
+        chunk
+    }
+
+    /// Expected worth and its gradient.
+    fn gradient(
+        &self,
+        pools: &Pools,
+        table: &Table,
+        alpha: f64,
+        sentences: &[usize],
+        worth_of: &impl Fn(&[f64]) -> f64,
+        scatter: &mut Scatter,
+    ) -> (f64, Vec<(u32, f64)>) {
+        let mut value = 0.0;
+        let mut done = 0;
+        for &sentence in sentences {
+            let list = pools.list(sentence);
+            let mass = &self.mass[done..done + list.len()];
+            done += list.len();
+            let worths: Vec<f64> =
+                table.rows(sentence).chunks_exact(table.width()).map(worth_of).collect();
+            let worth = table.of(list.clone()).iter().map(|&row| worths[row as usize]);
+            let mean: f64 = worth.clone().zip(mass).map(|(worth, mass)| worth * mass).sum();
+            value += mean;
+            for ((hypothesis, worth), mass) in list.zip(worth).zip(mass) {
+                let factor = alpha * mass * (worth - mean);
+                // Most of a list has no mass to speak of.
+                if factor.abs() < 1e-18 {
+                    continue;
+                }
+                let (ids, values) = pools.features(hypothesis);
+                for (&id, &feature) in ids.iter().zip(values) {
+                    scatter.add(id, factor * f64::from(feature));
                 }
             }
-            sum
-        })
-        .collect();
-    parts.into_iter().fold(vec![0.0; table.width()], |mut total, part| {
-        total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
-        total
-    })
+        }
+        (value, scatter.drain().collect())
+    }
 }
 
 /// Central differences of the corpus gain: metrics need not know their own derivatives.

@@ -18,6 +18,8 @@ pub struct Visit<'a> {
     pub oracle: Option<usize>,
     /// y- of the first selection, for the report.
     pub prediction: Option<usize>,
+    /// What its gains have been multiplied by.
+    pub scale: f64,
     /// The model's best before the update.
     pub best: Option<usize>,
     /// `s(y+) - min s` before the update.
@@ -115,8 +117,8 @@ impl Selector for Lists {
         rows: &mut Rows,
     ) -> Result<(), Fault> {
         let space = visit.space.as_ref();
-        let hopes = space.top(self.n, 1.0, 1.0, self.k);
-        let fears = space.top(self.n, 1.0, -1.0, self.k);
+        let hopes = space.top(self.n, 1.0, 1.0, self.k, true);
+        let fears = space.top(self.n, 1.0, -1.0, self.k, true);
         let Some(&hope) = hopes.first() else { return Ok(()) };
         let oracle = *visit.oracle.get_or_insert(hope);
         visit.prediction.get_or_insert(fears[0]);
@@ -126,7 +128,7 @@ impl Selector for Lists {
                 .flat_map(|&better| fears.iter().map(move |&worse| (better, worse)))
                 .collect(),
             ListKind::ModelHopeFear => {
-                let mut members = visit.space.top(self.n, 1.0, 0.0, self.k);
+                let mut members = visit.space.top(self.n, 1.0, 0.0, self.k, true);
                 members.extend(hopes);
                 members.extend(fears);
                 members.sort_unstable();
@@ -212,7 +214,7 @@ impl Selector for Expected {
         rows: &mut Rows,
     ) -> Result<(), Fault> {
         let space = visit.space.as_ref();
-        let members = space.top(if self.k == 0 { space.len() } else { self.k }, 1.0, 0.0, 0);
+        let members = space.top(if self.k == 0 { space.len() } else { self.k }, 1.0, 0.0, 0, false);
         let Some(&first) = members.first() else { return Ok(()) };
         let top = space.score(first);
         let mass: Vec<f64> = members

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rustc_hash::{FxHashMap, FxHasher};
 use tunesmith_text::{Error, Names, Result};
@@ -39,6 +40,7 @@ pub struct Pools {
     extras: Texts,
     cells: Vec<f64>,
     uniform: Vec<bool>,
+    classes: OnceLock<Vec<u32>>,
 }
 
 impl Pools {
@@ -83,6 +85,22 @@ impl Pools {
 
     pub fn text(&self, hypothesis: usize) -> &str {
         self.texts.get(hypothesis)
+    }
+
+    /// For each hypothesis of a sentence the place in the list of the first with the same text.
+    pub fn classes(&self, sentence: usize) -> &[u32] {
+        let classes = self.classes.get_or_init(|| {
+            let mut classes = Vec::with_capacity(self.hypotheses());
+            let mut seen: FxHashMap<&str, u32> = FxHashMap::default();
+            for sentence in 0..self.sentences() {
+                seen.clear();
+                for (place, hypothesis) in self.list(sentence).enumerate() {
+                    classes.push(*seen.entry(self.text(hypothesis)).or_insert(place as u32));
+                }
+            }
+            classes
+        });
+        &classes[self.list(sentence)]
     }
 
     /// The file's total score, NaN where it gave none.

@@ -29,11 +29,11 @@ pub trait Space {
     /// the model's best, hope and fear differ only in the two factors. Ties go to the higher
     /// score, then to the earlier candidate.
     fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
-        self.top(1, model, gain, k).first().copied()
+        self.top(1, model, gain, k, false).first().copied()
     }
 
-    /// The `n` best by the same criterion, best first.
-    fn top(&self, n: usize, model: f64, gain: f64, k: usize) -> Vec<usize>;
+    /// The `n` best by the same criterion, best first; with `unique` only the best of each string.
+    fn top(&self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize>;
 }
 
 /// The list of one sentence as a [`Space`].
@@ -125,7 +125,7 @@ impl Space for PoolSpace<'_> {
         best
     }
 
-    fn top(&self, n: usize, model: f64, gain: f64, k: usize) -> Vec<usize> {
+    fn top(&self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {
         let value =
             |candidate: usize| model * self.scores[candidate] + gain * self.gains[candidate];
         let mut order = self.among(k).unwrap_or_else(|| (0..self.gains.len()).collect());
@@ -135,6 +135,11 @@ impl Space for PoolSpace<'_> {
                 .then(self.scores[b].total_cmp(&self.scores[a]))
                 .then(a.cmp(&b))
         });
+        if unique {
+            let classes = self.pools.classes(self.sentence);
+            let mut seen = vec![false; self.gains.len()];
+            order.retain(|&place| !std::mem::replace(&mut seen[classes[place] as usize], true));
+        }
         order.truncate(n);
         order
     }

@@ -6,6 +6,7 @@ use crate::Fault;
 use crate::loss::Loss;
 use crate::model::Model;
 use crate::rows::Rows;
+use crate::scatter::Scatter;
 
 /// The step size of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +42,7 @@ pub struct Gradient {
     anchor: Vec<f64>,
     cells: Vec<Cell>,
     step: u64,
-    gradient: Vec<f64>,
-    touched: Vec<u32>,
+    gradient: Scatter,
     rows: Rows,
     margins: Vec<f64>,
 }
@@ -58,8 +58,7 @@ impl Gradient {
             anchor: Vec::new(),
             cells: vec![Cell::default(); features],
             step: 0,
-            gradient: vec![0.0; features],
-            touched: Vec::new(),
+            gradient: Scatter::new(features),
             rows: Rows::default(),
             margins: Vec::new(),
         }
@@ -129,25 +128,19 @@ impl Update for Gradient {
                 stepped.updates += 1;
                 let (ids, values) = rows.row(row);
                 for (&id, &value) in ids.iter().zip(values) {
-                    let sum = &mut self.gradient[id as usize];
-                    if *sum == 0.0 {
-                        self.touched.push(id);
-                    }
-                    *sum += slope * value;
+                    self.gradient.add(id, slope * value);
                 }
             }
             row = end;
         }
         self.step += 1;
-        for id in std::mem::take(&mut self.touched) {
-            // A sum that cancelled to zero on the way is listed twice; its second turn is empty.
-            let slope = std::mem::take(&mut self.gradient[id as usize]);
-            if slope != 0.0 {
-                self.cells[id as usize].squares += slope * slope;
-                let size = self.step_size(self.cells[id as usize]);
-                model.set(id, model.weight(id) - size * slope);
-            }
+        let mut gradient = std::mem::replace(&mut self.gradient, Scatter::new(0));
+        for (id, slope) in gradient.drain() {
+            self.cells[id as usize].squares += slope * slope;
+            let size = self.step_size(self.cells[id as usize]);
+            model.set(id, model.weight(id) - size * slope);
         }
+        self.gradient = gradient;
         for entry in 0..rows.ids.len() {
             self.settle(model, rows.ids[entry]);
         }
