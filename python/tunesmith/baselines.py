@@ -20,7 +20,7 @@ def _keep_best(
     tried = 0
     for weights in candidates:
         tried += 1
-        reached = task.gain(weights)
+        reached = task.evaluate(weights)[1]
         if reached > gain:
             best, gain = weights, reached
     return best, gain, tried
@@ -35,7 +35,7 @@ def _resume(
 ) -> tuple[Vector, float, int]:
     if state is None:
         weights = task.clip(start)
-        return weights, task.gain(weights), 0
+        return weights, task.evaluate(weights)[1], 0
     return np.array(state["weights"]), float(state["gain"][0]), int(state["done"][0])
 
 

@@ -47,11 +47,11 @@ class Task:
         """Return the weights within their bounds."""
         return np.clip(weights, self.lower, self.upper)
 
-    def gain(self, weights: Vector) -> float:
-        """Return the corpus gain of what the weights choose."""
+    def evaluate(self, weights: Vector) -> tuple[float, float]:
+        """Return the corpus score and the corpus gain of what the weights choose."""
         chosen = self.pools.best(weights, self.threads)
         total = self.pools.statistics(self.metric, chosen).sum(axis=0)
-        return float(self.metric.native.gains(total[None, :])[0])
+        return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
     def lengths(self) -> list[float] | None:
         """Return the length of each source sentence, where sources are known."""

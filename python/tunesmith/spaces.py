@@ -53,6 +53,8 @@ class Pools:
         self.core = core
         self.references = None if references is None else [list(refs) for refs in references]
         self.sources = None if sources is None else list(sources)
+        # Of merged lists the first: its scores were all made by one set of weights.
+        self.origin = self
         self._tables: dict[str, _core.Table] = {}
 
     @classmethod
@@ -172,6 +174,8 @@ class Pools:
             None if self.references is None else [self.references[i] for i in chosen],
             None if self.sources is None else [self.sources[i] for i in chosen],
         )
+        if self.origin is not self:
+            part.origin = self.origin
         for key, table in self._tables.items():
             starts = self.core.starts
             places = [np.arange(starts[i], starts[i + 1]) for i in chosen]
@@ -184,7 +188,9 @@ class Pools:
         """Join lists of the same sentences; equal text and features are kept once."""
         references = next((part.references for part in parts if part.references), None)
         sources = next((part.sources for part in parts if part.sources), None)
-        return cls(_core.Pools.merge([part.core for part in parts]), references, sources)
+        merged = cls(_core.Pools.merge([part.core for part in parts]), references, sources)
+        merged.origin = parts[0]
+        return merged
 
     def __repr__(self) -> str:
         return (

@@ -118,12 +118,10 @@ def tune(
     oracle_score = pools.score(metric, pools.oracle(metric))
 
     def evaluate(task: Task, weights: Vector) -> dict[str, Any]:
-        score = task.pools.score(metric, task.pools.best(weights, threads))
-        seen: dict[str, Any] = {"score": score, "gain": task.gain(weights)}
+        score, gain = task.evaluate(weights)
+        seen: dict[str, Any] = {"score": score, "gain": gain}
         if held is not None:
-            heldout_task = replace(task, pools=held)
-            seen["heldout"] = held.score(metric, held.best(weights, threads))
-            seen["heldout_gain"] = heldout_task.gain(weights)
+            seen["heldout"], seen["heldout_gain"] = replace(task, pools=held).evaluate(weights)
         return seen
 
     jobs = [Job("run", n, seed + n, task, keep) for n in range(seeds)]
@@ -224,7 +222,7 @@ def limits(names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]) -> 
     return lower, upper
 
 
-def recover_weights(pools: Pools) -> Vector | None:
+def recover_weights(pools: Pools) -> Weights | None:
     """Return the weights behind the lists' own total scores, or None where scores are missing or
     are no linear function of the features.
 
@@ -256,7 +254,7 @@ def recover_weights(pools: Pools) -> Vector | None:
     if spread == 0.0 or float(missed @ missed) > 1e-4 * spread:
         return None
     size = np.abs(weights).max(initial=0.0)
-    return np.where(np.abs(weights) > 1e-6 * size, weights, 0.0)
+    return Weights.from_vector(names, np.where(np.abs(weights) > 1e-6 * size, weights, 0.0))
 
 
 def fold_parts(sentences: int, folds: int, seed: int) -> list[npt.NDArray[np.int64]]:
@@ -319,8 +317,8 @@ def _begin(
     if start is not None:
         vector = _vector(pools, start)
         return vector, pools.best(vector, threads)
-    recovered = recover_weights(pools)
-    return (np.zeros(len(pools.names)) if recovered is None else recovered), pools.first()
+    recovered = recover_weights(pools.origin)
+    return pools.vector(recovered or {}), pools.first()
 
 
 def _fold_choices(
@@ -347,11 +345,17 @@ def _second(
             return None
         asked = {"bleu": "chrf", "wer": "cer"}.get(metric.name, "bleu")
     other = get_metric(asked)
+
+    def score(positions: Positions) -> float:
+        if other.columns or pools.references is None:
+            return pools.score(other, positions)
+        return other.corpus_score(pools.outputs(positions), pools.references)
+
     return {
         "name": other.name,
         "signature": _signature(other, pools),
-        "start": pools.score(other, base),
-        "tuned": pools.score(other, system),
+        "start": score(base),
+        "tuned": score(system),
     }
 
 

@@ -1,0 +1,150 @@
+"""From files to lists with references, whatever the format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+from tunesmith.errors import InputError
+from tunesmith.features import Weights
+from tunesmith.formats import Skipped, read_nbest, read_references
+from tunesmith.formats.weights import read_cdec, read_moses_ini, read_moses_sparse
+from tunesmith.spaces import Pools
+
+File = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read n-best files; the defaults find out what they can."""
+
+    format: str | None = None
+    skip_bad: bool = False
+    keep_blank: bool = False
+    columns: Mapping[str, File | None] = field(default_factory=dict)
+    features: Mapping[str, File] = field(default_factory=dict)
+    per_sentence: int | None = None
+    keyed: bool = False
+    first_id: int = 0
+
+
+@dataclass(frozen=True)
+class Read:
+    """Lists as they were read, and what was left out."""
+
+    pools: Pools
+    parts: list[Pools]
+    skipped: list[Skipped]
+
+
+def read_pools(
+    nbest: File | Sequence[File],
+    references: File | Sequence[File] = (),
+    *,
+    source: File | None = None,
+    **options: object,
+) -> Pools:
+    """Read n-best lists with their references; several files are merged sentence by sentence.
+
+    Options are those of `Reading`: format, skip_bad, keep_blank, columns, features, per_sentence,
+    keyed, first_id. Refuses bad input with file, line and remedy; with `skip_bad` bad lines, and
+    sentences whose references are all blank, are left out.
+    """
+    reading = Reading(**options)  # type: ignore[arg-type]
+    return read_lists(_files(nbest), _files(references), source, reading).pools
+
+
+def read_lists(
+    nbest: Sequence[File],
+    references: Sequence[File] = (),
+    source: File | None = None,
+    reading: Reading | None = None,
+) -> Read:
+    """Read as `read_pools` does; tell what was left out, and keep each file's lists."""
+    reading = reading or Reading()
+    if not nbest:
+        raise InputError("no n-best file is given", remedy="name at least one")
+    wanted = None if not references else _count(references, reading)
+    skipped: list[Skipped] = []
+    parts = []
+    for path in nbest:
+        found = read_nbest(
+            path,
+            reading.format,
+            skip_bad=reading.skip_bad,
+            keep_blank=reading.keep_blank,
+            columns=reading.columns,
+            features=reading.features,
+            per_sentence=reading.per_sentence,
+            sentences=wanted,
+            keyed=reading.keyed,
+            first_id=reading.first_id,
+        )
+        skipped += found.skipped
+        parts.append(Pools(found.pools))
+    _same_sentences(parts, nbest)
+    pools = parts[0] if len(parts) == 1 else Pools.merge(parts)
+    texts = blank = None
+    if references:
+        told = read_references(
+            references,
+            sentences=pools.sentences,
+            keys=pools.core.keys,
+            skip_bad=reading.skip_bad,
+            keep_blank=reading.keep_blank,
+        )
+        texts, blank = told.texts, told.blank
+        skipped += told.skipped
+    sources = None
+    if source is not None:
+        lines = read_references([source], sentences=pools.sentences, keys=pools.core.keys,
+                                keep_blank=True)
+        sources = [text[0] for text in lines.texts]
+    merged, pools = pools, Pools(pools.core, texts, sources)
+    if len(parts) > 1:
+        pools.origin = merged.origin
+    if blank:
+        kept = [i for i in range(pools.sentences) if i not in set(blank)]
+        pools, parts = pools.subset(kept), [part.subset(kept) for part in parts]
+    return Read(pools, parts, skipped)
+
+
+def read_weights(path: File) -> Weights:
+    """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write."""
+    name = str(path)
+    if name.endswith(".toml"):
+        return Weights.load(name)
+    if name.endswith(".ini"):
+        return Weights(read_moses_ini(name))
+    first = next((line for line in _head(name) if line.strip()), "")
+    return Weights(read_moses_sparse(name) if "= " in first else read_cdec(name))
+
+
+def _files(given: File | Sequence[File]) -> list[File]:
+    return [given] if isinstance(given, str | PathLike) else list(given)
+
+
+def _count(references: Sequence[File], reading: Reading) -> int | None:
+    """Return the number of sentences that the references tell of, for lists missing at the end."""
+    if reading.keyed:
+        return None
+    first = read_references(references[:1], keep_blank=True)
+    return len(first.texts)
+
+
+def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
+    keys = parts[0].core.keys
+    for part, path in zip(parts, nbest, strict=True):
+        if part.core.keys != keys:
+            raise InputError("its sentences are not those of the first file", str(path),
+                             remedy="give lists of the same sentences in the same order")
+
+
+def _head(path: str) -> list[str]:
+    from tunesmith._core import Lines
+
+    if not Path(path).exists():
+        raise InputError("no such file", path, remedy="check the path of the weights")
+    return [line for line, _ in zip(Lines(path), range(20), strict=False)]
