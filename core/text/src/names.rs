@@ -1,43 +1,118 @@
 //! Feature names and their ids.
 
-use indexmap::IndexSet;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 
 /// Names in order of first appearance; a name's id is its position.
+///
+/// All names share one buffer: a million of them cost their letters and some twenty bytes each.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
-    set: IndexSet<Box<str>, FxBuildHasher>,
+    letters: String,
+    ends: Vec<usize>,
+    table: HashTable<Entry>,
+}
+
+/// The hash goes along, so that growing the table need not look at the names again.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    hash: u32,
+    id: u32,
+}
+
+fn fold(name: &str) -> u32 {
+    let mut hasher = FxBuildHasher.build_hasher();
+    name.hash(&mut hasher);
+    let hash = hasher.finish();
+    (hash ^ (hash >> 32)) as u32
+}
+
+/// The table wants good bits at both ends.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Names {
     /// The id of `name`, given a new one if it has none yet.
     pub fn intern(&mut self, name: &str) -> u32 {
-        match self.set.get_index_of(name) {
-            Some(id) => id as u32,
-            None => {
-                assert!(self.set.len() < u32::MAX as usize, "more than 2^32 feature names");
-                self.set.insert_full(name.into()).0 as u32
-            }
+        let hash = fold(name);
+        if let Some(id) = self.find(hash, name) {
+            return id;
         }
+        assert!(self.ends.len() < u32::MAX as usize, "more than 2^32 feature names");
+        let id = self.ends.len() as u32;
+        self.letters.push_str(name);
+        self.ends.push(self.letters.len());
+        self.table.insert_unique(spread(hash), Entry { hash, id }, |entry| spread(entry.hash));
+        id
     }
 
     pub fn id(&self, name: &str) -> Option<u32> {
-        self.set.get_index_of(name).map(|id| id as u32)
+        self.find(fold(name), name)
     }
 
     pub fn name(&self, id: u32) -> Option<&str> {
-        self.set.get_index(id as usize).map(AsRef::as_ref)
+        let end = *self.ends.get(id as usize)?;
+        let start = (id as usize).checked_sub(1).map_or(0, |last| self.ends[last]);
+        Some(&self.letters[start..end])
     }
 
     pub fn len(&self) -> usize {
-        self.set.len()
+        self.ends.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.set.is_empty()
+        self.ends.is_empty()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.set.iter().map(AsRef::as_ref)
+        (0..self.len() as u32).map(|id| self.name(id).unwrap_or_default())
+    }
+
+    fn find(&self, hash: u32, name: &str) -> Option<u32> {
+        let same = |entry: &Entry| entry.hash == hash && self.name(entry.id) == Some(name);
+        self.table.find(spread(hash), same).map(|entry| entry.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn many_names_keep_their_ids() {
+        let mut names = Names::default();
+        for number in 0..100_000u32 {
+            assert_eq!(names.intern(&format!("feature {number}")), number);
+        }
+        assert_eq!(names.intern("feature 77"), 77);
+        assert_eq!(names.id("feature 99999"), Some(99_999));
+        assert_eq!(names.id("feature"), None);
+        assert_eq!(names.name(100_000), None);
+        assert_eq!(names.len(), 100_000);
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_places_of_first_appearance(list in proptest::collection::vec(".{0,3}", 0..60)) {
+            let mut names = Names::default();
+            let mut expected: HashMap<&str, u32> = HashMap::new();
+            for name in &list {
+                let next = expected.len() as u32;
+                let id = *expected.entry(name).or_insert(next);
+                prop_assert_eq!(names.intern(name), id);
+            }
+            prop_assert_eq!(names.len(), expected.len());
+            for (id, name) in names.iter().enumerate() {
+                prop_assert_eq!(names.id(name), Some(id as u32));
+                prop_assert_eq!(expected[name], id as u32);
+            }
+        }
     }
 }
