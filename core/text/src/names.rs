@@ -1,6 +1,6 @@
 //! Feature names and their ids.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
@@ -23,9 +23,7 @@ struct Entry {
 }
 
 fn fold(name: &str) -> u32 {
-    let mut hasher = FxBuildHasher.build_hasher();
-    name.hash(&mut hasher);
-    let hash = hasher.finish();
+    let hash = FxBuildHasher.hash_one(name);
     (hash ^ (hash >> 32)) as u32
 }
 
