@@ -1,9 +1,10 @@
 """Whether a difference between two systems is more than chance.
 
 All tests work on statistics rows, one per sentence, so they hold for every metric. With the same
-seed they draw what sacreBLEU draws, and their p-values agree with its own, but for ties: a
-resample that differs just as much as the systems do counts against them here, so that a system
-compared with itself has p = 1.
+seed they draw what sacreBLEU draws, and their p-values agree with its own but for ties: a sample
+that differs exactly as much as the systems do counts as one as large, as the definition of a
+p-value has it. sacreBLEU leaves ties out, which makes a system significantly different from itself
+(p = 1/1001) or from one that differs in a single sentence; here both have p = 1.
 """
 
 from __future__ import annotations
@@ -133,13 +134,12 @@ def paired_randomisation(
     left, right = _pair(metric, baseline, system)
     before, after = (metric.score(rows.sum(axis=0)) for rows in (left, right))
     generator = np.random.default_rng(seed)
-    total = left + right
+    total = (left + right).sum(axis=0)
     drawn = []
     for block in _blocks(samples, len(left)):
         kept = generator.integers(2, size=(block, len(left)), dtype=bool)
         first = kept @ left + ~kept @ right
-        second = total.sum(axis=0) - first
-        drawn.append(np.abs(metric.scores(first) - metric.scores(second)))
+        drawn.append(np.abs(metric.scores(first) - metric.scores(total - first)))
     p = _p_value(np.concatenate(drawn), abs(after - before))
     scores = _resampled(metric, [left, right], max(samples // 10, 1), seed)
     ci = _bounds(scores[1] - scores[0])
@@ -198,14 +198,13 @@ def _dealt(
         for run, rows in enumerate(runs):
             sums += (places[:, :, place] == run).astype(np.float64) @ rows
         scores.append(metric.scores(sums))
-    means = [np.stack(part).mean(axis=0) for part in (scores[:own], scores[own:])]
-    return np.subtract(means[1], means[0])
+    first, second = np.stack(scores[:own]), np.stack(scores[own:])
+    difference: Rows = second.mean(axis=0) - first.mean(axis=0)
+    return difference
 
 
 def _resampled(metric: Metric, systems: Sequence[Rows], samples: int, seed: int) -> list[Rows]:
     """Return each system's scores on the same test sets drawn with replacement."""
-    if samples < 1:
-        raise InputError(f"{samples} samples", remedy="give at least one")
     sentences = len(systems[0])
     generator = np.random.default_rng(seed)
     scores: list[list[Rows]] = [[] for _ in systems]
@@ -220,7 +219,9 @@ def _resampled(metric: Metric, systems: Sequence[Rows], samples: int, seed: int)
 
 
 def _blocks(samples: int, size: int) -> Iterator[int]:
-    """Yield how many samples to draw at a time."""
+    """Yield how many samples to draw at a time; refuse none."""
+    if samples < 1:
+        raise InputError(f"{samples} samples", remedy="give at least one")
     most = max(_DRAWS // size, 1)
     for start in range(0, samples, most):
         yield min(most, samples - start)

@@ -37,6 +37,7 @@ class Chrf(Metric):
     higher_is_better = True
 
     def __post_init__(self) -> None:
+        # Options are refused where the metric is made, not where it is first used.
         _ = self.native
 
     @property

@@ -31,6 +31,9 @@ class Column(Metric):
     scale: float = 100.0
     higher: bool = True
 
+    def __post_init__(self) -> None:
+        _ = self.native
+
     @property
     def name(self) -> str:
         """`column:NAME`, with a minus before a cost."""
@@ -80,6 +83,9 @@ class RatioColumns(Metric):
     denominator: str
     scale: float = 100.0
     higher: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.native
 
     @property
     def name(self) -> str:
