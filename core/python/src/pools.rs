@@ -130,6 +130,17 @@ impl Pools {
         self.inner.nonzeros()
     }
 
+    /// Hypotheses whose text is the first of its kind in their list.
+    #[getter]
+    fn distinct_texts(&self) -> usize {
+        (0..self.inner.sentences())
+            .map(|sentence| {
+                let classes = self.inner.classes(sentence).iter().enumerate();
+                classes.filter(|&(place, &class)| place == class as usize).count()
+            })
+            .sum()
+    }
+
     #[getter]
     fn heap_bytes(&self) -> usize {
         self.inner.heap_bytes()

@@ -1,0 +1,66 @@
+# Everything sets up what it needs: a virtual environment in .venv with the package built into it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find core -name '*.rs' -not -path '*/target/*' -not -path '*/fuzz/*') \
+        $(wildcard core/*/Cargo.toml) Cargo.toml Cargo.lock
+WORKERS ?= 2
+
+.PHONY: help demo test test-rust test-python lint format bench build clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
+	  | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.run ## Tune sample lists three ways and write a report (about a minute to set up)
+	$(BIN)/tunesmith demo
+
+test: test-rust test-python ## Run all tests
+
+test-rust: ## Run the tests of the core
+	cargo test --workspace --exclude tunesmith-python --release --quiet
+
+test-python: $(VENV)/.dev ## Run the tests of the package
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/.dev ## ruff, mypy --strict, rustfmt, clippy -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --release --quiet -- -D warnings
+
+format: $(VENV)/.dev ## Format the code
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+	cargo fmt --all
+
+bench: $(VENV)/.bench ## Measure what the README claims (wants ../shared, takes a while)
+	$(BIN)/python -m benchmarks
+
+build: $(VENV)/.run ## Build the package into .venv
+
+clean: ## Remove what was built
+	rm -rf $(VENV) target python/tunesmith/*.so .mypy_cache .ruff_cache .pytest_cache
+
+$(VENV)/bin/python:
+	@echo "== a virtual environment in $(VENV)"
+	$(PYTHON) -m venv $(VENV)
+
+# The package is installed in place, so Python files need no rebuild; the core does.
+$(VENV)/.run: $(BIN)/python pyproject.toml $(RUST)
+	@echo "== building the package (the first time takes a minute or two)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "== what the tests and checks need"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	@echo "== what the benchmarks compare with (kenlm is compiled)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'kenlm>=0.2'
+	@touch $@

@@ -1,0 +1,147 @@
+"""What is in lists, what is wrong with them, and how much there is to gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith.metrics import Metric
+from tunesmith.spaces import Pools
+
+Array = npt.NDArray[np.float64]
+
+
+def check_pools(pools: Pools, metric: Metric | None = None, threads: int = 0) -> dict[str, Any]:
+    """Return counts, scores of the best, first and worst choices, a table of features with their
+    correlation to the metric within lists, and findings that deserve a look."""
+    starts = pools.core.starts
+    sizes = np.diff(starts)
+    full = sizes[sizes > 0]
+    gains = None
+    scores: dict[str, Any] = {}
+    if metric is not None:
+        gains = metric.native.sentence_gains(pools.table(metric, threads).rows())
+        first = pools.score(metric, pools.first())
+        oracle = pools.score(metric, pools.oracle(metric))
+        scores = {
+            "metric": metric.name,
+            "signature": metric.signature(len(pools.references[0]) if pools.references else 1),
+            "worst": pools.score(metric, pools.oracle(metric, best=False)),
+            "first": first,
+            "oracle": oracle,
+            "headroom": abs(oracle - first),
+        }
+    distinct = pools.core.distinct_texts
+    features = _features(pools, gains)
+    found: dict[str, Any] = {
+        "sentences": pools.sentences,
+        "hypotheses": pools.hypotheses,
+        "distinct_texts": distinct,
+        "features": len(features),
+        "empty_lists": int((sizes == 0).sum()),
+        "single_lists": int((sizes == 1).sum()),
+        "shortest": int(full.min(initial=pools.hypotheses)),
+        "median": int(np.median(full)) if len(full) else 0,
+        "longest": int(full.max(initial=0)),
+        "columns": pools.core.columns,
+        "scores": scores,
+        "feature_table": features,
+    }
+    return {**found, "findings": _findings(pools, found)}
+
+
+def _features(pools: Pools, gains: Array | None) -> list[dict[str, Any]]:
+    """Return a row per feature: how often it is there, its range, where it varies, and its
+    correlation with the gain, both taken as differences to the mean of their list."""
+    names = pools.names
+    width, count = len(names), pools.hypotheses
+    rows, ids, values = pools.core.csr()
+    exact = values.astype(np.float64)
+    sizes = np.diff(pools.core.starts)
+    list_of = np.repeat(np.arange(pools.sentences), sizes)
+    hypothesis = np.repeat(np.arange(count), np.diff(rows))
+    present = np.bincount(ids, minlength=width)
+    sums = np.bincount(ids, exact, width)
+    lowest, highest = np.full(width, np.inf), np.full(width, -np.inf)
+    np.minimum.at(lowest, ids, exact)
+    np.maximum.at(highest, ids, exact)
+    missing = present < count
+    lowest = np.where(missing, np.minimum(lowest, 0.0), lowest)
+    highest = np.where(missing, np.maximum(highest, 0.0), highest)
+
+    # Sums per (list, feature); what a list does not have is zero and adds nothing.
+    cell = list_of[hypothesis] * width + ids
+    filled, place = np.unique(cell, return_inverse=True)
+    cell_sum = np.bincount(place, exact)
+    cell_mean = cell_sum / sizes[filled // width]
+    spread_cell = np.bincount(place, exact**2) - cell_mean * cell_sum
+    varies = np.bincount(
+        (filled % width)[spread_cell > 1e-9 * (1.0 + cell_mean**2)], minlength=width
+    ) / max((sizes > 1).sum(), 1)
+    variance = np.bincount(filled % width, spread_cell, width)
+    correlation: list[float | None] = [None] * width
+    if gains is not None:
+        mean_gain = np.bincount(list_of, gains, pools.sentences) / np.maximum(sizes, 1)
+        centred = gains - mean_gain[list_of]
+        product = np.bincount(ids, exact * centred[hypothesis], width)
+        scale = np.sqrt(np.maximum(variance, 0.0) * (centred @ centred))
+        correlation = [
+            float(np.clip(top / bottom, -1.0, 1.0)) if bottom > 1e-12 else None
+            for top, bottom in zip(product, scale, strict=True)
+        ]
+    table = [
+        {
+            "name": names[i],
+            "coverage": float(present[i] / max(count, 1)),
+            "lowest": float(lowest[i]) if present[i] else 0.0,
+            "mean": float(sums[i] / max(count, 1)),
+            "highest": float(highest[i]) if present[i] else 0.0,
+            "varies": float(varies[i]),
+            "correlation": correlation[i],
+        }
+        for i in range(width)
+    ]
+    return sorted(table, key=lambda row: -row["coverage"])
+
+
+def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
+    """Return what deserves a look, each with what to do about it."""
+    findings = []
+    if found["empty_lists"]:
+        findings.append(
+            f"{found['empty_lists']} lists are empty: they count as blank outputs"
+        )
+    if found["single_lists"] > pools.sentences / 2:
+        findings.append(
+            f"{found['single_lists']} lists have a single hypothesis: nothing can be learnt there"
+        )
+    twins = pools.hypotheses - found["distinct_texts"]
+    if twins > pools.hypotheses / 2:
+        findings.append(
+            f"{twins} of {pools.hypotheses} hypotheses repeat the text of another in their list"
+        )
+    still = [row["name"] for row in found["feature_table"] if row["varies"] == 0.0]
+    if still:
+        shown = ", ".join(still[:5]) + ("…" if len(still) > 5 else "")
+        findings.append(
+            f"{len(still)} features never vary within a list and cannot matter: {shown}"
+        )
+    scores = pools.core.scores
+    if len(scores) and not np.isnan(scores).any():
+        starts = pools.core.starts
+        rises = np.flatnonzero(np.diff(scores) > 1e-6) + 1
+        unsorted = np.setdiff1d(rises, starts)
+        if len(unsorted):
+            lists = len(np.unique(np.searchsorted(starts, unsorted, side="right")))
+            findings.append(
+                f"{lists} lists are not sorted by their own score: the first-ranked hypothesis is "
+                "the first in the file all the same"
+            )
+    headroom = found["scores"].get("headroom")
+    if headroom is not None and headroom < 0.5:
+        findings.append(
+            f"the headroom is {headroom:.2f}: re-ranking can hardly help; make longer lists"
+        )
+    return findings

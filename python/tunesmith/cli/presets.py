@@ -1,0 +1,41 @@
+"""`tunesmith presets`: the tuners and their options."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from tunesmith.cli import options as o
+from tunesmith.cli.console import emit, out, table
+from tunesmith.errors import InputError
+from tunesmith.presets import PRESETS, preset_options
+
+EXAMPLES = "Examples: tunesmith presets · tunesmith presets rm"
+
+
+def presets(
+    name: Annotated[str | None, typer.Argument(help="A tuner, to see its options.")] = None,
+    json: o.Json = False,
+) -> None:
+    """List the tuners, or explain one."""
+    if name is not None and name not in PRESETS:
+        raise InputError(f"no tuner named {name!r}", remedy=f"use one of {', '.join(PRESETS)}")
+    if json:
+        chosen = [name] if name else list(PRESETS)
+        emit({key: preset_options(key) for key in chosen})
+        return
+    if name is None:
+        rows = table("", "tuner", "")
+        rows.columns[1].justify = "left"
+        rows.columns[1].no_wrap = False
+        for key, make in PRESETS.items():
+            rows.add_row(key, (inspect.getdoc(make) or "").split("\n")[0])
+        out.print(rows)
+        return
+    out.print(inspect.getdoc(PRESETS[name]) or "", markup=False)
+    rows = table("\nOptions (--set key=value)", "key", "default")
+    for key, value in preset_options(name).items():
+        rows.add_row(key, str(value))
+    out.print(rows)

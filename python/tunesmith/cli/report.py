@@ -1,0 +1,29 @@
+"""`tunesmith report`: one HTML file about a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunesmith.cli import options as o
+from tunesmith.cli.console import emit
+from tunesmith.report import write_report
+
+EXAMPLES = "Example: tunesmith report runs/rm --out rm.html"
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The directory that was given to --run.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to; report.html in the run if left.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Write one self-contained HTML file: curves, weights, sentences that changed most."""
+    written = write_report(run, out)
+    if json:
+        emit({"report": str(written)})
+    else:
+        print(written)
