@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tunesmith import _core
 from tunesmith.errors import InputError
-from tunesmith.metrics import Bleu, Wer
+from tunesmith.metrics import Bleu, Column, Metric, Wer, get_metric
+from tunesmith.spaces import Pools
 
 STARTS = np.array([0, 3, 3, 5])
 
@@ -49,3 +50,49 @@ def test_no_hypotheses_are_an_empty_table() -> None:
     table = _core.Table.from_rows(np.array([0, 0]), np.zeros((0, 3)))
     assert table.rows().shape == (0, 3)
     assert table.sentences == 1
+
+
+def test_python_metrics_score_lists_from_several_threads() -> None:
+    class Length(Metric):
+        name, width = "length", 2
+
+        def row(self, hypothesis: str, references: list[str]) -> list[float]:
+            return [abs(len(hypothesis) - len(references[0])), len(references[0])]
+
+        def score_rows(self, rows: np.ndarray) -> np.ndarray:
+            return 100 * rows[:, 0] / rows[:, 1]
+
+        def gain_rows(self, rows: np.ndarray) -> np.ndarray:
+            return 1 - rows[:, 0] / rows[:, 1]
+
+    starts = np.arange(0, 401, 2)
+    texts = ["a" * (i % 7) for i in range(400)]
+    references = [["b" * (1 + i % 5)] for i in range(200)]
+    pools = Pools.from_arrays(np.zeros((400, 1)), starts, ["x"], texts, references)
+    expected = Length().stats(texts, [references[i // 2] for i in range(400)])
+    for threads in (1, 2, 4):
+        rows = Length().table(pools, threads).rows()
+        assert rows.tolist() == expected.tolist()
+
+
+def test_lists_without_what_a_metric_reads_are_refused() -> None:
+    pools = Pools.from_arrays(np.zeros((2, 1)), [0, 2], ["x"], ["a", "b"])
+    with pytest.raises(InputError, match="bleu needs references"):
+        Bleu().table(pools)
+    with pytest.raises(InputError, match=r"no column 'comet' \(there are none\)"):
+        Column("comet").table(pools)
+
+
+def test_a_column_of_the_lists_is_a_metric() -> None:
+    builder = _core.PoolsBuilder(columns=["errors", "words"])
+    for values in ([(1, 4), (2, 4)], [(0, 2)]):
+        builder.sentence()
+        for errors, words in values:
+            columns = {"errors": float(errors), "words": float(words)}
+            builder.push("text", ["x"], [1.0], columns=columns)
+    pools = Pools(builder.finish())
+    table = get_metric("column:errors/words").table(pools)
+    assert table.rows().tolist() == [[1, 4], [2, 4], [0, 2]]
+    assert get_metric("column:-errors").table(pools).rows()[:, 0].tolist() == [1, 2, 0]
+    with pytest.raises(InputError, match=r"no column 'comet' \(there are errors, words\)"):
+        get_metric("column:comet").table(pools)

@@ -112,8 +112,7 @@ class Metric:
         Refuses lists without the references or columns that the metric reads.
         """
         if self.columns:
-            known = [name for name in pools.core.columns if name in self.columns]
-            rows = self.rows({name: pools.core.column(name) for name in known})
+            rows = self.rows({name: pools.core.column(name) for name in pools.core.columns})
             return _core.Table.from_rows(pools.core.starts, rows)
         if pools.references is None:
             raise InputError(f"{self.name} needs references", remedy="give at least one")

@@ -193,3 +193,32 @@ impl Reference {
         alignment.distance_of(kept, moved, &self.words)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_distance_after_a_move_is_that_of_the_moved_words(
+            words in proptest::collection::vec(0u32..6, 1..90),
+            reference in proptest::collection::vec(0u32..6, 1..90),
+            places in any::<[proptest::sample::Index; 3]>(),
+        ) {
+            let start = places[0].index(words.len());
+            let length = 1 + places[1].index(LONGEST.min(words.len() - start));
+            let shift = Move { start, length, target: places[2].index(words.len() + 1) };
+            let (kept, pieces) = shift.pieces(words.len());
+            let mut moved = words[..kept].to_vec();
+            pieces.into_iter().for_each(|piece| moved.extend(&words[piece]));
+            prop_assert_eq!(moved.len(), words.len());
+
+            let reference = Reference::new(reference, 6);
+            let alignment = Alignment::new(&words, &reference.words);
+            let found = reference.distance(&words, shift, &alignment, &reference.columns(&words));
+            prop_assert_eq!(found, Alignment::new(&moved, &reference.words).distance);
+        }
+    }
+}
