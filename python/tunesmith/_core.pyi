@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,8 @@ class Pools:
     @property
     def nonzeros(self) -> int: ...
     @property
+    def distinct_texts(self) -> int: ...
+    @property
     def heap_bytes(self) -> int: ...
     @property
     def names(self) -> list[str]: ...
@@ -127,6 +129,13 @@ class Pools:
     def texts(self, positions: NDArray[np.int64]) -> list[str]: ...
     def extra(self, position: int) -> str: ...
     def features(self, position: int) -> list[tuple[str, float]]: ...
+    def dot(self, weights: NDArray[np.float64], threads: int = 0) -> NDArray[np.float64]: ...
+    def best(self, weights: NDArray[np.float64], threads: int = 0) -> NDArray[np.int64]: ...
+    def table(
+        self, metric: Metric, references: Sequence[Sequence[str]], threads: int = 0
+    ) -> Table: ...
+    def take(self, table: Table, positions: NDArray[np.int64]) -> NDArray[np.float64]: ...
+    def oracle(self, table: Table, metric: Metric, best: bool) -> NDArray[np.int64]: ...
 
 # Metrics
 
@@ -199,3 +208,142 @@ class Table:
     def sentences(self) -> int: ...
     @property
     def distinct(self) -> int: ...
+
+# Learning
+
+class Selector:
+    @staticmethod
+    def hope_fear(
+        oracle: tuple[float, float],
+        prediction: tuple[float, float],
+        oracle_k: int = 0,
+        k: int = 0,
+        pinned: Sequence[int] = (),
+    ) -> Selector: ...
+    @staticmethod
+    def lists(n: int, model: bool, k: int) -> Selector: ...
+    @staticmethod
+    def pairs(samples: int, threshold: float, keep: int) -> Selector: ...
+    @staticmethod
+    def expected(alpha: float, k: int) -> Selector: ...
+    @staticmethod
+    def bounded(inner: Selector, bound: float, price: float, k: int) -> Selector: ...
+    @staticmethod
+    def python(
+        choose: Callable[
+            [NDArray[np.float64], NDArray[np.float64], int], Sequence[tuple[int, int]]
+        ],
+    ) -> Selector: ...
+
+class Update:
+    @staticmethod
+    def passive_aggressive(c: float, rate: float, scale_by_oracle: bool) -> Update: ...
+    @staticmethod
+    def hildreth(
+        c: float, rate: float, scale_by_oracle: bool, tolerance: float, sweeps: int
+    ) -> Update: ...
+    @staticmethod
+    def cutting_plane(
+        c: float, epsilon: float, epsilon_bound: float, moves: int, planes: int
+    ) -> Update: ...
+    @staticmethod
+    def perceptron(rate: float) -> Update: ...
+    @staticmethod
+    def arow(r: float, rate: float, variance: float, linear: bool) -> Update: ...
+    @staticmethod
+    def gradient(
+        loss: str, rate: str, eta: float, l1: float, l2: float, anchor: Sequence[float] = ()
+    ) -> Update: ...
+    @staticmethod
+    def python(rule: object) -> Update: ...
+
+class Learner:
+    def __init__(
+        self,
+        pools: Pools,
+        table: Table,
+        metric: Metric,
+        selector: Selector,
+        update: Update,
+        weights: NDArray[np.float64],
+        *,
+        gain: str = "sentence",
+        decay: float = 0.9,
+        history: str = "1best",
+        gain_scale: str = "one",
+        lengths: Sequence[float] | None = None,
+        lower: Sequence[float] | None = None,
+        upper: Sequence[float] | None = None,
+        batch: int = 1,
+        seed: int = 0,
+    ) -> None: ...
+    def run(self, order: NDArray[np.uint32], epoch: int) -> dict[str, Any]: ...
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+    @property
+    def average(self) -> NDArray[np.float64]: ...
+    def restart_average(self) -> None: ...
+    def slow_down(self, factor: float) -> None: ...
+    def set_weights(self, weights: NDArray[np.float64]) -> None: ...
+    def state(self) -> dict[str, NDArray[np.float64]]: ...
+    def restore(
+        self,
+        weights: NDArray[np.float64],
+        lag: NDArray[np.float64],
+        steps: NDArray[np.float64],
+        gain: NDArray[np.float64],
+        update: NDArray[np.float64],
+    ) -> None: ...
+
+class Constraints:
+    def __len__(self) -> int: ...
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    def loss(
+        self, weights: NDArray[np.float64], loss: str, threads: int = 0
+    ) -> tuple[float, NDArray[np.float64]]: ...
+    def sizes(self) -> NDArray[np.float64]: ...
+
+def constraint_rows(
+    pools: Pools,
+    table: Table,
+    metric: Metric,
+    selector: Selector,
+    weights: NDArray[np.float64],
+    seed: int = 0,
+    epoch: int = 0,
+    threads: int = 0,
+) -> Constraints: ...
+def permutation(seed: int, epoch: int, length: int) -> NDArray[np.uint32]: ...
+
+class LineSearch:
+    def __init__(
+        self,
+        pools: Pools,
+        table: Table,
+        metric: Metric,
+        coordinates: Sequence[int],
+        threads: int = 0,
+    ) -> None: ...
+    def walker(self, weights: NDArray[np.float64]) -> Walker: ...
+
+class Walker:
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+    @property
+    def gain(self) -> float: ...
+    def axis(self, axis: int, lower: float, upper: float) -> tuple[float, float]: ...
+    def direction(
+        self, direction: NDArray[np.float64], lower: float, upper: float
+    ) -> tuple[float, float]: ...
+    def move_axis(self, axis: int, step: float) -> None: ...
+    def move_to(self, weights: NDArray[np.float64]) -> None: ...
+
+def expect(
+    pools: Pools,
+    table: Table,
+    metric: Metric,
+    weights: NDArray[np.float64],
+    alpha: float,
+    corpus: bool = False,
+    threads: int = 0,
+) -> tuple[float, NDArray[np.float64]]: ...

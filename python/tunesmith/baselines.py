@@ -40,9 +40,7 @@ def _resume(
 
 
 def _epoch(number: int, best: Vector, gain: float, tried: int, last: bool) -> Epoch:
-    state: State = {
-        "weights": best, "gain": np.array([gain]), "done": np.array([number])
-    }
+    state: State = {"weights": best, "gain": np.array([gain]), "done": np.array([number])}
     return Epoch(number, best, state, {"updates": tried}, last)
 
 
@@ -105,7 +103,9 @@ class Grid:
         values = np.linspace(-1.0, 1.0, self.points) * _size(start)
         if self.points ** len(free) <= self.budget:
             if done == 0:
-                best, gain, tried = _keep_best(task, self._all(task, best, free, values), best, gain)
+                best, gain, tried = _keep_best(
+                    task, self._all(task, best, free, values), best, gain
+                )
                 yield _epoch(1, best, gain, tried, True)
             return
         for number in range(done + 1, self.rounds + 1):

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith.metrics import Metric
+from tunesmith.moments import Within
 from tunesmith.spaces import Pools
 
 Array = npt.NDArray[np.float64]
@@ -57,11 +58,8 @@ def _features(pools: Pools, gains: Array | None) -> list[dict[str, Any]]:
     correlation with the gain, both taken as differences to the mean of their list."""
     names = pools.names
     width, count = len(names), pools.hypotheses
-    rows, ids, values = pools.core.csr()
+    _, ids, values = pools.core.csr()
     exact = values.astype(np.float64)
-    sizes = np.diff(pools.core.starts)
-    list_of = np.repeat(np.arange(pools.sentences), sizes)
-    hypothesis = np.repeat(np.arange(count), np.diff(rows))
     present = np.bincount(ids, minlength=width)
     sums = np.bincount(ids, exact, width)
     lowest, highest = np.full(width, np.inf), np.full(width, -np.inf)
@@ -71,25 +69,17 @@ def _features(pools: Pools, gains: Array | None) -> list[dict[str, Any]]:
     lowest = np.where(missing, np.minimum(lowest, 0.0), lowest)
     highest = np.where(missing, np.maximum(highest, 0.0), highest)
 
-    # Sums per (list, feature); what a list does not have is zero and adds nothing.
-    cell = list_of[hypothesis] * width + ids
-    filled, place = np.unique(cell, return_inverse=True)
-    cell_sum = np.bincount(place, exact)
-    cell_mean = cell_sum / sizes[filled // width]
-    spread_cell = np.bincount(place, exact**2) - cell_mean * cell_sum
-    varies = np.bincount(
-        (filled % width)[spread_cell > 1e-9 * (1.0 + cell_mean**2)], minlength=width
-    ) / max((sizes > 1).sum(), 1)
-    variance = np.bincount(filled % width, spread_cell, width)
+    within = Within(pools)
+    cells = within.cells()
+    moving = cells.indices[cells.data > 1e-9]
+    varies = np.bincount(moving, minlength=width) / max((within.sizes > 1).sum(), 1)
     correlation: list[float | None] = [None] * width
     if gains is not None:
-        mean_gain = np.bincount(list_of, gains, pools.sentences) / np.maximum(sizes, 1)
-        centred = gains - mean_gain[list_of]
-        product = np.bincount(ids, exact * centred[hypothesis], width)
-        scale = np.sqrt(np.maximum(variance, 0.0) * (centred @ centred))
+        centred = within.centre(gains)
+        scale = np.sqrt(np.maximum(within.variances(), 0.0) * (centred @ centred))
         correlation = [
             float(np.clip(top / bottom, -1.0, 1.0)) if bottom > 1e-12 else None
-            for top, bottom in zip(product, scale, strict=True)
+            for top, bottom in zip(within.covariances(gains), scale, strict=True)
         ]
     table = [
         {
@@ -110,9 +100,7 @@ def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
     """Return what deserves a look, each with what to do about it."""
     findings = []
     if found["empty_lists"]:
-        findings.append(
-            f"{found['empty_lists']} lists are empty: they count as blank outputs"
-        )
+        findings.append(f"{found['empty_lists']} lists are empty: they count as blank outputs")
     if found["single_lists"] > pools.sentences / 2:
         findings.append(
             f"{found['single_lists']} lists have a single hypothesis: nothing can be learnt there"

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.features import Vector
-from tunesmith.gains import Gain
+from tunesmith.gains import SENTENCE, Gain
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools
 
@@ -94,7 +94,7 @@ class Online:
 
     selector: _core.Selector
     update: _core.Update
-    gain: Gain = Gain()
+    gain: Gain = SENTENCE
     passes: int = 20
     batch: int = 1
     shuffle: bool = True
@@ -118,8 +118,10 @@ class Online:
             done, moved = int(state["done"][0]), state["moved"].tolist()
             for number, learner in enumerate(learners):
                 learner.restore(
-                    *(state[f"{part}.{number}"]
-                      for part in ("weights", "lag", "steps", "gain", "update"))
+                    *(
+                        state[f"{part}.{number}"]
+                        for part in ("weights", "lag", "steps", "gain", "update")
+                    )
                 )
                 learner.slow_down(self.slow_down**done)
         for epoch in range(done + 1, self.passes + 1):
@@ -179,7 +181,7 @@ class Online:
     ) -> dict[str, Any]:
         if len(learners) == 1:
             return _merge_facts([learners[0].run(order, epoch)])
-        facts = []
+        facts: list[dict[str, Any]] = []
         with ThreadPoolExecutor(threads or None) as workers:
             for part in np.array_split(order, max(self.mix, 1)):
                 shards = np.array_split(part, len(learners))

@@ -38,6 +38,9 @@ class Gain:
         return asdict(self)
 
 
+SENTENCE = Gain()
+
+
 def sentence(scale: Scale = "one") -> Gain:
     """BLEU+1, or the plain sentence score of a metric that needs no smoothing."""
     return Gain("sentence", gain_scale=scale)

@@ -62,8 +62,10 @@ class Journal:
 
     def event(self, kind: str, **fields: Any) -> None:
         """Write down an event and tell the listener."""
-        if self._directory is not None and not self.finished and not (
-            self._silent and kind == "start"
+        if (
+            self._directory is not None
+            and not self.finished
+            and not (self._silent and kind == "start")
         ):
             self._directory.event(kind, **fields)
         if self._listen is not None:
@@ -144,14 +146,18 @@ def _run(
         seen = evaluate(job.task, epoch.weights)
         value = seen["heldout_gain" if job.keep == "heldout" else "gain"]
         if not best or job.keep == "last" or value > best["value"]:
-            best = {"value": value, "epoch": epoch.number, "score": seen["score"],
-                    "weights": epoch.weights}
+            best = {
+                "value": value,
+                "epoch": epoch.number,
+                "score": seen["score"],
+                "weights": epoch.weights,
+            }
         now = time.perf_counter()
         named = Weights.from_vector(names, epoch.weights, drop_zeros=True)
         journal.event(
             "epoch",
             **{job.kind: job.number},
-            **{key: value for key, value in epoch.facts.items()},
+            **epoch.facts,
             epoch=epoch.number,
             score=seen["score"],
             heldout=seen.get("heldout") if job.kind == "run" else None,
@@ -167,7 +173,8 @@ def _run(
         began = now
     if not best:
         best = {"epoch": 0, "score": None, "weights": start}
-    journal.event(f"{job.kind}_end", **{job.kind: job.number}, epoch=best["epoch"],
-                  score=best["score"])
+    journal.event(
+        f"{job.kind}_end", **{job.kind: job.number}, epoch=best["epoch"], score=best["score"]
+    )
     weights: Vector = best["weights"]
     return weights

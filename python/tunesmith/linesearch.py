@@ -14,6 +14,7 @@ from tunesmith import _core
 from tunesmith.drivers import Epoch, State, Task
 from tunesmith.errors import InputError
 from tunesmith.features import Vector
+from tunesmith.moments import Within
 
 Climbed = tuple[Vector, float, int]
 
@@ -60,7 +61,7 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
-        spread = feature_spread(task)
+        spread = Within(task.pools).spread()
         base = best if state is None else np.array(state["base"])
 
         def climb(number: int, base: Vector) -> tuple[Vector, float, int]:
@@ -81,8 +82,10 @@ class LineSearch:
                 if reached > gain:
                     best, gain = weights, reached
                 now: State = {
-                    "weights": best, "base": base,
-                    "gain": np.array([gain]), "done": np.array([number + 1]),
+                    "weights": best,
+                    "base": base,
+                    "gain": np.array([gain]),
+                    "done": np.array([number + 1]),
                 }
                 facts = {"updates": moves, "reached": reached}
                 yield Epoch(number + 1, best, now, facts, number == self.restarts)
@@ -131,24 +134,6 @@ def _in_order(
         finally:
             for job in jobs:
                 job.cancel()
-
-
-def feature_spread(task: Task) -> Vector:
-    """Return the standard deviation of each feature within lists, one where it does not vary."""
-    rows, ids, values = task.pools.core.csr()
-    starts = task.pools.core.starts
-    width = len(task.pools.names)
-    lists = np.repeat(np.arange(task.pools.sentences), np.diff(rows[starts]))
-    sizes = np.maximum(np.diff(starts), 1)
-    exact = values.astype(np.float64)
-    cell = lists * width + ids
-    filled, place = np.unique(cell, return_inverse=True)
-    sums = np.bincount(place, exact)
-    squares = np.bincount(ids, exact**2, width)
-    means = sums / sizes[filled // width]
-    inner = squares - np.bincount(filled % width, means * sums, width)
-    spread = np.sqrt(np.maximum(inner, 0.0) / max(task.pools.hypotheses, 1))
-    return np.where(spread > 1e-12, spread, 1.0)
 
 
 def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:

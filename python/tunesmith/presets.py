@@ -33,9 +33,7 @@ def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
 
 
 @preset
-def mert(
-    *, restarts: int = 20, directions: int = 0, tolerance: float = 1e-5
-) -> Tuner:
+def mert(*, restarts: int = 20, directions: int = 0, tolerance: float = 1e-5) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
@@ -160,9 +158,9 @@ def mira_hildreth(
 ) -> Tuner:
     """k-best MIRA by Hildreth's algorithm, with two or three lists.
 
-    min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears, or
-    over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies the
-    step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
+    min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears,
+    or over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies
+    the step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
     three passes no weight moved by more (Moses used 0.01).
 
     Hasler, Haddow & Koehn 2011.
@@ -471,8 +469,16 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{name} is {value!r}", remedy=f"use one of {', '.join(choices)}")
         return str(value)
     if kind is bool:
-        words = {"true": True, "1": True, "yes": True, "on": True,
-                 "false": False, "0": False, "no": False, "off": False}
+        words = {
+            "true": True,
+            "1": True,
+            "yes": True,
+            "on": True,
+            "false": False,
+            "0": False,
+            "no": False,
+            "off": False,
+        }
         if str(value).lower() not in words:
             raise InputError(f"{name} is {value!r}", remedy="use true or false")
         return words[str(value).lower()]

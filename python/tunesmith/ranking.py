@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from scipy.optimize import minimize
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Online, Task
 from tunesmith.features import Vector
-from tunesmith.gains import Gain
+from tunesmith.gains import SENTENCE, Gain
 from tunesmith.select import hope_fear
 from tunesmith.update import sgd
 
@@ -45,8 +46,14 @@ class Ranking:
             done = int(state["done"][0])
         for number in range(done + 1, self.rounds + 1):
             rows = _core.constraint_rows(
-                task.pools.core, task.table, task.metric.native, self.selector, weights,
-                seed, number, task.threads,
+                task.pools.core,
+                task.table,
+                task.metric.native,
+                self.selector,
+                weights,
+                seed,
+                number,
+                task.threads,
             )
             solution, loss = logistic_regression(task, rows, solution, self.l2)
             weights = (1.0 - self.interpolate) * weights + self.interpolate * solution
@@ -103,7 +110,7 @@ class Ramp:
     passes: int = 5
     eta: float = 1e-4
     l2: float = 1e-3
-    gain: Gain = Gain()
+    gain: Gain = SENTENCE
 
     def epochs(
         self,
@@ -125,11 +132,7 @@ class Ramp:
                 average="none",
             )
             # Each round its own stream: (seed, round) instead of (seed, pass).
-            last = None
-            for last in inner.epochs(task, weights, seed + 1_000_003 * number, None):
-                pass
-            if last is None:
-                return
+            last = deque(inner.epochs(task, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
             change = float(np.abs(last.weights - weights).max(initial=0.0))
             weights = last.weights
             yield Epoch(

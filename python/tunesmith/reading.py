@@ -99,8 +99,9 @@ def read_lists(
         skipped += told.skipped
     sources = None
     if source is not None:
-        lines = read_references([source], sentences=pools.sentences, keys=pools.core.keys,
-                                keep_blank=True)
+        lines = read_references(
+            [source], sentences=pools.sentences, keys=pools.core.keys, keep_blank=True
+        )
         sources = [text[0] for text in lines.texts]
     merged, pools = pools, Pools(pools.core, texts, sources)
     if len(parts) > 1:
@@ -138,8 +139,11 @@ def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
     keys = parts[0].core.keys
     for part, path in zip(parts, nbest, strict=True):
         if part.core.keys != keys:
-            raise InputError("its sentences are not those of the first file", str(path),
-                             remedy="give lists of the same sentences in the same order")
+            raise InputError(
+                "its sentences are not those of the first file",
+                str(path),
+                remedy="give lists of the same sentences in the same order",
+            )
 
 
 def _head(path: str) -> list[str]:

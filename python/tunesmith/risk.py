@@ -56,11 +56,17 @@ class Risk:
                 whole = anchor.copy()
                 whole[free] = x
                 value, slope = _core.expect(
-                    task.pools.core, task.table, task.metric.native, whole, alpha,
-                    self.objective == "corpus", task.threads,
+                    task.pools.core,
+                    task.table,
+                    task.metric.native,
+                    whole,
+                    alpha,
+                    self.objective == "corpus",
+                    task.threads,
                 )
                 away = x - anchor[free]
-                return -value + 0.5 * self.l2 * (away @ away), -slope[free] + self.l2 * away
+                pull = 0.5 * self.l2 * float(away @ away)
+                return pull - value, self.l2 * away - slope[free]
 
             found = minimize(
                 objective,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tunesmith._core import AtomicWriter
 _WORDS = {
     "who": "the baker|a tired teacher|the old sailor|my neighbour|two children|the young doctor|"
     "a quiet student|the gardener|our guide|the night watchman|a travelling musician|the clerk",
-    "does": "sells|carries|watches|repairs|paints|borrows|hides|praises|forgets|washes|counts|finds",
+    "does": "sells|carries|watches|repairs|paints|borrows|hides|praises|forgets|washes|counts",
     "what": "warm bread|a broken clock|three red apples|the blue door|an old map|a small boat|"
     "some letters|the tall ladder|a silver coin|the long table|green bottles|a heavy suitcase",
     "where": "near the station|in the garden|behind the church|at the market|under the bridge|"
@@ -27,7 +28,7 @@ _WORDS = {
     "when": "every morning|on sunday|after the rain|before dinner|in early spring|at midnight|"
     "during the holidays|once a year|as soon as he can|when nobody looks",
 }
-_FILLER = "the a of in on at very and to quite with for".split()
+_FILLER = ["the", "a", "of", "in", "on", "at", "very", "and", "to", "quite", "with", "for"]
 
 
 def sentences(count: int, seed: int) -> list[str]:
@@ -35,8 +36,12 @@ def sentences(count: int, seed: int) -> list[str]:
     rng = np.random.default_rng([seed, 1])
     options = {slot: words.split("|") for slot, words in _WORDS.items()}
     shapes = (
-        "who does what where when", "when who does what where", "who does what when",
-        "who does what where", "where who does what when", "who does what",
+        "who does what where when",
+        "when who does what where",
+        "who does what when",
+        "who does what where",
+        "where who does what when",
+        "who does what",
     )
     made = []
     for _ in range(count):
@@ -74,14 +79,14 @@ class Bigrams:
         for text in texts:
             words = ["<s>", *text.split(), "</s>"]
             self.words.update(words)
-            self.pairs.update(zip(words, words[1:], strict=False))
+            self.pairs.update(pairwise(words))
 
     def score(self, words: list[str]) -> float:
         """Return the log-probability."""
         path = ["<s>", *words, "</s>"]
         return sum(
             math.log((self.pairs[pair] + 0.1) / (self.words[pair[0]] + 0.1 * len(self.words)))
-            for pair in zip(path, path[1:], strict=False)
+            for pair in pairwise(path)
         )
 
     def unknown(self, words: list[str]) -> int:

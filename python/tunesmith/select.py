@@ -49,9 +49,7 @@ def hope_fear(
     if prediction not in PREDICTIONS:
         raise InputError(f"no prediction named {prediction!r}", remedy="use M+C, PB or MC")
     oracle_k = 0 if oracle == "MB" else k
-    return Selector.hope_fear(
-        ORACLES[oracle], PREDICTIONS[prediction], oracle_k, k, list(pinned)
-    )
+    return Selector.hope_fear(ORACLES[oracle], PREDICTIONS[prediction], oracle_k, k, list(pinned))
 
 
 def lists(n: int = 10, model: bool = False, k: int = 0) -> Selector:

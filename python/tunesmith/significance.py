@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, Rows
@@ -190,14 +191,16 @@ def _dealt(
     metric: Metric, runs: Sequence[Rows], own: int, samples: int, generator: np.random.Generator
 ) -> Rows:
     """Return the differences of pseudo-systems after the runs' sentences are dealt out."""
-    sentences, width = runs[0].shape
-    places = generator.random((samples, sentences, len(runs))).argsort(axis=2)
+    sentences = len(runs[0])
+    drawn = generator.random((samples, sentences, len(runs)), dtype=np.float32)
+    # Row `run * sentences + sentence` of all runs, one under the other.
+    places = drawn.argsort(axis=2) * sentences + np.arange(sentences)[:, None]
+    every = np.concatenate(runs)
+    ones, ends = np.ones(samples * sentences), np.arange(0, samples * sentences + 1, sentences)
     scores = []
     for place in range(len(runs)):
-        sums = np.zeros((samples, width))
-        for run, rows in enumerate(runs):
-            sums += (places[:, :, place] == run).astype(np.float64) @ rows
-        scores.append(metric.scores(sums))
+        taken = csr_array((ones, places[:, :, place].ravel(), ends), (samples, len(every)))
+        scores.append(metric.scores(taken @ every))
     first, second = np.stack(scores[:own]), np.stack(scores[own:])
     difference: Rows = second.mean(axis=0) - first.mean(axis=0)
     return difference

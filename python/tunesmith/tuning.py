@@ -18,6 +18,7 @@ from tunesmith.errors import InputError
 from tunesmith.features import Vector, Weights
 from tunesmith.jobs import Job, Journal, run_jobs
 from tunesmith.metrics import Metric, get_metric
+from tunesmith.moments import recover_weights
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.significance import paired_bootstrap, paired_randomisation
@@ -133,18 +134,32 @@ def tune(
 
     directory = None if run is None else RunDirectory(run)
     settings = {
-        "preset": preset, "metric": metric.name, "signature": _signature(metric, pools),
-        "options": dict(options or {}), "seed": seed, "seeds": seeds, "folds": folds,
-        "keep": keep, **dict(config or {}),
+        "preset": preset,
+        "metric": metric.name,
+        "signature": _signature(metric, pools),
+        "options": dict(options or {}),
+        "seed": seed,
+        "seeds": seeds,
+        "folds": folds,
+        "keep": keep,
+        **dict(config or {}),
     }
     with Journal(directory, settings, resume, listen) as journal:
         journal.event(
             "start",
-            preset=preset, metric=metric.name, signature=settings["signature"],
-            metric_higher=metric.higher_is_better, features=len(names),
-            sentences=pools.sentences, hypotheses=pools.hypotheses, start=start_score,
-            oracle=oracle_score, worst=pools.score(metric, pools.oracle(metric, best=False)),
-            options=settings["options"], runs=seeds, folds=folds,
+            preset=preset,
+            metric=metric.name,
+            signature=settings["signature"],
+            metric_higher=metric.higher_is_better,
+            features=len(names),
+            sentences=pools.sentences,
+            hypotheses=pools.hypotheses,
+            start=start_score,
+            oracle=oracle_score,
+            worst=pools.score(metric, pools.oracle(metric, best=False)),
+            options=settings["options"],
+            runs=seeds,
+            folds=folds,
         )
         found = run_jobs(jobs, algorithm, begin, evaluate, journal)
         finals = [found[number] for number in range(seeds)]
@@ -183,16 +198,27 @@ def tune(
             refused=_refusal(metric, begin, weights, start_score, tuned),
         )
         result.weights.meta.update(
-            tuner=preset, metric=metric.name, signature=result.signature, start=start_score,
-            tuned=tuned, heldout=heldout_score, version=_core.__version__,
+            tuner=preset,
+            metric=metric.name,
+            signature=result.signature,
+            start=start_score,
+            tuned=tuned,
+            heldout=heldout_score,
+            version=_core.__version__,
         )
         journal.event(
             "end",
-            start=start_score, tuned=tuned, oracle=oracle_score, heldout=heldout_score,
-            heldout_start=heldout_start, second_metric=result.second,
-            significance=result.significance, seconds=result.seconds,
+            start=start_score,
+            tuned=tuned,
+            oracle=oracle_score,
+            heldout=heldout_score,
+            heldout_start=heldout_start,
+            second_metric=result.second,
+            significance=result.significance,
+            seconds=result.seconds,
             weights=result.weights.top(SHOWN_WEIGHTS),
-            status="refused" if result.refused else "ok", reason=result.refused,
+            status="refused" if result.refused else "ok",
+            reason=result.refused,
         )
         if directory is not None and not journal.finished:
             directory.save_weights(result.weights, result.weights.meta)
@@ -203,15 +229,18 @@ def tune(
     return result
 
 
-def limits(names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]) -> tuple[Vector, Vector]:
+def limits(
+    names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]
+) -> tuple[Vector, Vector]:
     """Return lower and upper bounds of the named weights; refuse patterns that match nothing."""
     lower = np.full(len(names), -np.inf)
     upper = np.full(len(names), np.inf)
     ranges = [*bounds.items(), *((name, (value, value)) for name, value in fixed.items())]
     for pattern, (low, high) in ranges:
         if not low <= high:
-            raise InputError(f"the bounds of {pattern!r} are {low} and {high}",
-                             remedy="give the lower one first")
+            raise InputError(
+                f"the bounds of {pattern!r} are {low} and {high}", remedy="give the lower one first"
+            )
         places = [i for i, name in enumerate(names) if name == pattern] or [
             i for i, name in enumerate(names) if fnmatchcase(name, pattern)
         ]
@@ -220,41 +249,6 @@ def limits(names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]) -> 
             raise InputError(f"no feature is called {pattern!r}", remedy=f"there are {shown}")
         lower[places], upper[places] = low, high
     return lower, upper
-
-
-def recover_weights(pools: Pools) -> Weights | None:
-    """Return the weights behind the lists' own total scores, or None where scores are missing or
-    are no linear function of the features.
-
-    Differences within lists decide, so scores may hold anything that a sentence's hypotheses share.
-    """
-    scores, starts = pools.core.scores, pools.core.starts
-    names = pools.names
-    if not len(scores) or np.isnan(scores).any() or len(names) > 1000:
-        return None
-    from scipy.sparse import csr_array
-
-    rows, ids, values = pools.core.csr()
-    shape = (pools.hypotheses, len(names))
-    matrix = csr_array((values.astype(np.float64), ids.astype(np.int32), rows), shape=shape)
-    sizes = np.diff(starts)
-    lists = np.repeat(np.arange(pools.sentences), sizes)
-    member = csr_array((np.ones(pools.hypotheses), lists, np.arange(pools.hypotheses + 1)))
-    inverse = 1.0 / np.maximum(sizes[: member.shape[1]], 1)
-    mean_scores = (member.T @ scores) * inverse
-    mean_rows = (member.T @ matrix).toarray() * inverse[:, None]
-    target = scores - mean_scores[lists]
-    counts = sizes[: member.shape[1], None]
-    gram = (matrix.T @ matrix).toarray() - mean_rows.T @ (mean_rows * counts)
-    moment = matrix.T @ target
-    weights, *_ = np.linalg.lstsq(gram, moment, rcond=1e-10)
-    spread = float(target @ target)
-    fitted = matrix @ weights
-    missed = target - (fitted - ((member.T @ fitted) * inverse)[lists])
-    if spread == 0.0 or float(missed @ missed) > 1e-4 * spread:
-        return None
-    size = np.abs(weights).max(initial=0.0)
-    return Weights.from_vector(names, np.where(np.abs(weights) > 1e-6 * size, weights, 0.0))
 
 
 def fold_parts(sentences: int, folds: int, seed: int) -> list[npt.NDArray[np.int64]]:
@@ -271,7 +265,9 @@ def average_direction(runs: Sequence[Vector]) -> Vector:
         return runs[0]
     norms = [float(np.linalg.norm(w)) for w in runs]
     size = float(np.mean(norms))
-    return np.mean([w / n * size if n else w for w, n in zip(runs, norms, strict=True)], axis=0)
+    scaled = [w / n * size if n else w for w, n in zip(runs, norms, strict=True)]
+    mean: Vector = np.mean(scaled, axis=0)
+    return mean
 
 
 def _check(pools: Pools, heldout: Pools | None, folds: int, seeds: int, keep: str) -> None:
@@ -286,8 +282,10 @@ def _check(pools: Pools, heldout: Pools | None, folds: int, seeds: int, keep: st
     if seeds < 1:
         raise InputError(f"{seeds} runs", remedy="give at least one seed")
     if keep == "heldout" and heldout is None:
-        raise InputError("weights are to be chosen on held-out lists, but there are none",
-                         remedy="give held-out lists")
+        raise InputError(
+            "weights are to be chosen on held-out lists, but there are none",
+            remedy="give held-out lists",
+        )
 
 
 def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
@@ -295,8 +293,12 @@ def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
     if pools.names == list(names):
         return pools
     base = _core.Pools.from_arrays(
-        np.zeros(1, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64),
-        np.zeros(0), list(names),
+        np.zeros(1, np.int64),
+        [],
+        np.zeros(1, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0),
+        list(names),
     )
     return Pools(_core.Pools.merge([base, pools.core]), pools.references, pools.sources)
 
@@ -362,12 +364,14 @@ def _second(
 def _significance(
     pools: Pools, metric: Metric, base: Positions, system: Positions, seed: int
 ) -> dict[str, Any]:
-    rows = [pools.statistics(metric, positions) for positions in (base, system)]
-    bootstrap = paired_bootstrap(metric, *rows, seed=seed)
-    shuffled = paired_randomisation(metric, *rows, seed=seed)
+    before, after = pools.statistics(metric, base), pools.statistics(metric, system)
+    bootstrap = paired_bootstrap(metric, before, after, seed=seed)
+    shuffled = paired_randomisation(metric, before, after, seed=seed)
     return {
         "bootstrap": {
-            "p": bootstrap.p, "ci": list(bootstrap.ci), "difference": bootstrap.difference
+            "p": bootstrap.p,
+            "ci": list(bootstrap.ci),
+            "difference": bootstrap.difference,
         },
         "randomisation": {"p": shuffled.p},
     }

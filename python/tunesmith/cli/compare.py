@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -48,7 +47,8 @@ def compare(
         for file, output in zip(group, outputs, strict=True):
             if len(output) != first:
                 raise InputError(
-                    f"{len(output)} sentences, but {groups[0][0]} has {first}", file,
+                    f"{len(output)} sentences, but {groups[0][0]} has {first}",
+                    file,
                     remedy="compare outputs of the same sentences",
                 )
     references = read_references(reference or [], sentences=first, keep_blank=keep_blank).texts
@@ -57,7 +57,12 @@ def compare(
         measured = get_metric(name)
         stats = [[measured.stats(output, references) for output in outputs] for outputs in texts]
         rows = table(
-            f"\n{measured.label}", "system", "score", "difference", "95%", "p bootstrap",
+            f"\n{measured.label}",
+            "system",
+            "score",
+            "difference",
+            "95%",
+            "p bootstrap",
             "p randomisation",
         )
         base = stats[0]
@@ -69,25 +74,45 @@ def compare(
             if len(base) == len(runs) == 1:
                 boot = paired_bootstrap(measured, base[0], runs[0], samples, seed)
                 swap = paired_randomisation(measured, base[0], runs[0], samples, seed)
-                row |= {"difference": boot.difference, "ci": list(boot.ci),
-                        "p_bootstrap": boot.p, "p_randomisation": swap.p}
-                rows.add_row(system, f"{mean:.2f}", f"{boot.difference:+.2f}",
-                             f"[{boot.ci[0]:+.2f}, {boot.ci[1]:+.2f}]", f"{boot.p:.4f}",
-                             f"{swap.p:.4f}")
+                row |= {
+                    "difference": boot.difference,
+                    "ci": list(boot.ci),
+                    "p_bootstrap": boot.p,
+                    "p_randomisation": swap.p,
+                }
+                rows.add_row(
+                    system,
+                    f"{mean:.2f}",
+                    f"{boot.difference:+.2f}",
+                    f"[{boot.ci[0]:+.2f}, {boot.ci[1]:+.2f}]",
+                    f"{boot.p:.4f}",
+                    f"{swap.p:.4f}",
+                )
             else:
                 both = compare_runs(measured, base, runs, samples, seed)
                 row |= {
-                    "difference": both.difference, "p_randomisation": both.p,
-                    "s_sel": both.system.s_sel, "s_test": both.system.s_test,
-                    "baseline_s_sel": both.baseline.s_sel, "runs": list(both.system.scores),
+                    "difference": both.difference,
+                    "p_randomisation": both.p,
+                    "s_sel": both.system.s_sel,
+                    "s_test": both.system.s_test,
+                    "baseline_s_sel": both.baseline.s_sel,
+                    "runs": list(both.system.scores),
                 }
-                rows.add_row(system, f"{mean:.2f} ± {both.system.s_test:.2f}",
-                             f"{both.difference:+.2f}", f"s_sel {both.system.s_sel:.2f}", "",
-                             f"{both.p:.4f}")
+                rows.add_row(
+                    system,
+                    f"{mean:.2f} ± {both.system.s_test:.2f}",
+                    f"{both.difference:+.2f}",
+                    f"s_sel {both.system.s_sel:.2f}",
+                    "",
+                    f"{both.p:.4f}",
+                )
             found[name].append(row)
         if not json:
             out.print(rows)
-            out.print(measured.signature(len(references[0]) if references else 1), style="dim",
-                      markup=False)
+            out.print(
+                measured.signature(len(references[0]) if references else 1),
+                style="dim",
+                markup=False,
+            )
     if json:
         emit(found)

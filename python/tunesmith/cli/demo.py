@@ -40,8 +40,10 @@ def demo(
     dev = read_pools(folder / "dev.nbest.gz", folder / "dev.ref")
     test = read_pools(folder / "test.nbest.gz", folder / "test.ref")
     metric = get_metric("bleu")
-    note(f"\n2. tune for BLEU (sentences are ordered by the system's own score at first)\n"
-         f"   $ tunesmith rerank tune {folder}/dev.nbest.gz -r {folder}/dev.ref -t mert …")
+    note(
+        f"\n2. tune for BLEU (sentences are ordered by the system's own score at first)\n"
+        f"   $ tunesmith rerank tune {folder}/dev.nbest.gz -r {folder}/dev.ref -t mert …"
+    )
     rows = table("", "tuner", "dev start", "dev tuned", "oracle", "test start", "test", "p", "s")
     first = test.statistics(metric, test.first())
     found = {}
@@ -49,15 +51,25 @@ def demo(
     for name in TUNERS:
         with Watch() as watch:
             result = tune(
-                dev, name, metric, heldout=test, threads=threads, run=folder / name,
+                dev,
+                name,
+                metric,
+                heldout=test,
+                threads=threads,
+                run=folder / name,
                 listen=watch,
             )
         result.weights.save(folder / f"{name}.toml")
         chosen = test.statistics(metric, test.best(result.weights, threads))
         p = paired_bootstrap(metric, first, chosen).p
         rows.add_row(
-            name, f"{result.start:.2f}", f"{result.tuned:.2f}", f"{result.oracle:.2f}",
-            f"{result.heldout_start:.2f}", f"{result.heldout:.2f}", f"{p:.3f}",
+            name,
+            f"{result.start:.2f}",
+            f"{result.tuned:.2f}",
+            f"{result.oracle:.2f}",
+            f"{result.heldout_start:.2f}",
+            f"{result.heldout:.2f}",
+            f"{p:.3f}",
             f"{result.seconds:.2f}",
         )
         found[name] = {key: value for key, value in result.to_json().items() if key != "weights"}
@@ -70,8 +82,10 @@ def demo(
     for feature, value in best.weights.top(10).items():
         weights.add_row(feature, f"{value:+.4f}")
     out.print(weights)
-    out.print(f"\n[bold]4. before and after[/]  $ tunesmith rerank apply test.nbest.gz "
-              f"-w {best.tuner}.toml")
+    out.print(
+        f"\n[bold]4. before and after[/]  $ tunesmith rerank apply test.nbest.gz "
+        f"-w {best.tuner}.toml"
+    )
     before, after = test.outputs(test.first()), test.outputs(test.best(best.weights, threads))
     gain = metric.native.sentence_gains(test.statistics(metric, test.best(best.weights, threads)))
     gain -= metric.native.sentence_gains(first)

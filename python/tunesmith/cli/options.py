@@ -21,7 +21,8 @@ References = Annotated[
 MetricName = Annotated[
     str,
     typer.Option(
-        "--metric", "-m",
+        "--metric",
+        "-m",
         help="bleu, chrf, chrf++, ter, wer, cer, column:NAME; options as in bleu:tokenize=none.",
     ),
 ]
@@ -76,9 +77,7 @@ def reading(
         if not file:
             raise InputError(f"--feature {name} names no file", remedy="write NAME=FILE")
         files[name] = file
-    return Reading(
-        format, skip_bad, keep_blank, named, files, per_sentence, keyed, first_id
-    )
+    return Reading(format, skip_bad, keep_blank, named, files, per_sentence, keyed, first_id)
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:

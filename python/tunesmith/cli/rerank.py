@@ -10,7 +10,15 @@ import typer
 from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
 from tunesmith.cli.console import (
-    Watch, emit, err, fail, note, out, table, tell_skipped, warn,
+    Watch,
+    emit,
+    err,
+    fail,
+    note,
+    out,
+    table,
+    tell_skipped,
+    warn,
 )
 from tunesmith.errors import InputError
 from tunesmith.formats import detect, names
@@ -19,10 +27,12 @@ from tunesmith.presets import PRESETS
 from tunesmith.reading import read_lists, read_weights
 from tunesmith.reranking import apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
-from tunesmith.tuning import Result, tune as tune_pools
+from tunesmith.tuning import Result
+from tunesmith.tuning import tune as tune_pools
 
-app = typer.Typer(help="Check n-best lists, tune weights on them, apply the weights.",
-                  no_args_is_help=True)
+app = typer.Typer(
+    help="Check n-best lists, tune weights on them, apply the weights.", no_args_is_help=True
+)
 
 Nbest = Annotated[list[Path], typer.Argument(help="N-best lists; several are merged.")]
 
@@ -47,8 +57,9 @@ def check(
     json: o.Json = False,
 ) -> None:
     """Say what is in n-best lists, what is wrong with them, and how much there is to gain."""
-    reading = o.reading(format, skip_bad, keep_blank, column, feature, per_sentence, first_id,
-                        keyed)
+    reading = o.reading(
+        format, skip_bad, keep_blank, column, feature, per_sentence, first_id, keyed
+    )
     read = read_lists(nbest, reference or [], None, reading)
     tell_skipped(read.skipped)
     measured = get_metric(metric) if reference or metric.startswith("column:") else None
@@ -59,8 +70,17 @@ def check(
     kinds = ", ".join(sorted({format or detect(path) for path in nbest}))
     out.print(f"[bold]{len(nbest)} file(s)[/], format {kinds}")
     facts = table("Lists", "", "")
-    for key in ("sentences", "hypotheses", "distinct_texts", "features", "empty_lists",
-                "single_lists", "shortest", "median", "longest"):
+    for key in (
+        "sentences",
+        "hypotheses",
+        "distinct_texts",
+        "features",
+        "empty_lists",
+        "single_lists",
+        "shortest",
+        "median",
+        "longest",
+    ):
         facts.add_row(key.replace("_", " "), f"{found[key]:,}")
     out.print(facts)
     if measured is not None:
@@ -70,13 +90,18 @@ def check(
         scores.add_row("headroom", f"{found['scores']['headroom']:.2f}")
         out.print(scores)
         out.print(found["scores"]["signature"], style="dim", markup=False)
-    shown = table("\nFeatures", "name", "coverage", "lowest", "mean", "highest", "varies in",
-                  "correlation")
+    shown = table(
+        "\nFeatures", "name", "coverage", "lowest", "mean", "highest", "varies in", "correlation"
+    )
     for row in found["feature_table"][:show]:
         corr = row["correlation"]
         shown.add_row(
-            row["name"], f"{row['coverage']:.0%}", f"{row['lowest']:.4g}", f"{row['mean']:.4g}",
-            f"{row['highest']:.4g}", f"{row['varies']:.0%}",
+            row["name"],
+            f"{row['coverage']:.0%}",
+            f"{row['lowest']:.4g}",
+            f"{row['mean']:.4g}",
+            f"{row['highest']:.4g}",
+            f"{row['varies']:.0%}",
             "" if corr is None else f"{corr:+.3f}",
         )
     out.print(shown)
@@ -104,9 +129,7 @@ def tune(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="key=value: an option of the tuner.")
     ] = None,
-    folds: Annotated[
-        int, typer.Option("--folds", help="Hold out each of K parts in turn.")
-    ] = 0,
+    folds: Annotated[int, typer.Option("--folds", help="Hold out each of K parts in turn.")] = 0,
     heldout: Annotated[
         list[Path] | None, typer.Option("--heldout", help="N-best lists to score, not learn from.")
     ] = None,
@@ -170,8 +193,9 @@ def tune(
     if tuner not in PRESETS:
         raise InputError(f"no tuner named {tuner!r}", remedy=f"use one of {', '.join(PRESETS)}")
     settings = o.settings(set_)
-    reading = o.reading(format, skip_bad, keep_blank, column, feature, per_sentence, first_id,
-                        keyed)
+    reading = o.reading(
+        format, skip_bad, keep_blank, column, feature, per_sentence, first_id, keyed
+    )
     read = read_lists(nbest, reference or [], source, reading)
     tell_skipped(read.skipped)
     held = None
@@ -199,10 +223,13 @@ def tune(
             threads=threads,
             run=run,
             resume=resume,
-            config=None if run is None else {
+            config=None
+            if run is None
+            else {
                 "inputs": [fingerprint(path) for path in files],
                 "weights": None if weights is None else fingerprint(weights),
-                "fix": fix or [], "bound": bound or [],
+                "fix": fix or [],
+                "bound": bound or [],
             },
             listen=watch,
         )
@@ -220,8 +247,9 @@ def tune(
     if result.refused is not None:
         fail(
             f"refused: {result.refused} (another tuner, start or option may help; "
-            "--force writes the weights all the same)" if not force else
-            f"refused, but written: {result.refused}",
+            "--force writes the weights all the same)"
+            if not force
+            else f"refused, but written: {result.refused}",
             1,
         )
 
@@ -239,7 +267,9 @@ def show_result(result: Result) -> None:
         rows.add_row("runs", " ".join(f"{score:.2f}" for score in result.runs))
     if result.second is not None:
         second = result.second
-        rows.add_row(f"{second['name']}, not tuned", f"{second['start']:.2f} → {second['tuned']:.2f}")
+        rows.add_row(
+            f"{second['name']}, not tuned", f"{second['start']:.2f} → {second['tuned']:.2f}"
+        )
     out.print(rows)
     out.print(result.signature, style="dim", markup=False)
     boot = result.significance["bootstrap"]

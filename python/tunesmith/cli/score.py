@@ -32,9 +32,7 @@ def score(
 ) -> None:
     """Score an output against one or more references."""
     texts = [lines[0] for lines in read_references([hypothesis], keep_blank=True).texts]
-    references = read_references(
-        reference or [], sentences=len(texts), keep_blank=keep_blank
-    ).texts
+    references = read_references(reference or [], sentences=len(texts), keep_blank=keep_blank).texts
     found = {}
     rows = table("", "metric", "score", *(["95%"] if confidence_ else []), "signature")
     for name in o.metric_list(metric):
@@ -44,8 +42,12 @@ def score(
         found[name] = value
         interval = confidence(measured, stats) if confidence_ else None
         more = [] if interval is None else [f"[{interval.low:.2f}, {interval.high:.2f}]"]
-        rows.add_row(measured.label, f"{value:.2f}", *more,
-                     measured.signature(len(references[0]) if references else 1))
+        rows.add_row(
+            measured.label,
+            f"{value:.2f}",
+            *more,
+            measured.signature(len(references[0]) if references else 1),
+        )
     if json:
         emit(found)
     else:

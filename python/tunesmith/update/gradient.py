@@ -9,9 +9,7 @@ from tunesmith._core import Update
 from tunesmith.losses import Loss
 
 
-def adagrad(
-    loss: Loss = "logistic", eta: float = 0.02, l1: float = 0.1, l2: float = 0.0
-) -> Update:
+def adagrad(loss: Loss = "logistic", eta: float = 0.02, l1: float = 0.1, l2: float = 0.0) -> Update:
     """AdaGrad with L1 by FOBOS (Green et al. 2013).
 
     Per coordinate G += g², w -= η g/√G, then w <- sign(w)[|w| - λη/√G]₊. A coordinate without a

@@ -7,9 +7,7 @@ import math
 from tunesmith._core import Update
 
 
-def passive_aggressive(
-    c: float = 0.01, rate: float = 1.0, scale_by_oracle: bool = False
-) -> Update:
+def passive_aggressive(c: float = 0.01, rate: float = 1.0, scale_by_oracle: bool = False) -> Update:
     """PA-I, which is 1-best MIRA: w += min(C, loss / ‖x‖²) x for each violated row in turn.
 
     Rows of a bounded selector carry their own cap D and are met one round after the other, each
