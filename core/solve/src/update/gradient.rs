@@ -30,7 +30,7 @@ struct Cell {
 
 /// `w <- w - η_j g`, then `w <- sign(w) [|w| - λ η_j]₊` (Green et al. 2013). A coordinate that
 /// the batch does not touch keeps its η_j, so its skipped shrinking is a product that is applied
-/// when it is next read. L2 pulls towards `anchor` by the factor `1 - η l2` per step.
+/// when it is next read. L2 pulls towards `anchor` by the factor `1 - η l2` per step, before L1.
 #[derive(Debug, Clone)]
 pub struct Gradient {
     pub loss: Loss,
@@ -89,16 +89,34 @@ impl Gradient {
             return;
         }
         let size = self.step_size(cell);
+        let anchor = self.anchor.get(id as usize).copied().unwrap_or(0.0);
+        let keep = (1.0 - size * self.l2).max(0.0);
+        let shrink = size * self.l1;
         let mut weight = model.weight(id);
-        if self.l2 > 0.0 {
-            let anchor = self.anchor.get(id as usize).copied().unwrap_or(0.0);
-            let keep = (1.0 - size * self.l2).max(0.0).powf(skipped);
-            weight = anchor + keep * (weight - anchor);
+        if shrink == 0.0 {
+            weight = anchor + keep.powf(skipped) * (weight - anchor);
+        } else if keep == 1.0 {
+            weight = soften(weight, skipped * shrink);
+        } else if anchor == 0.0 {
+            // Of k steps `|w| <- keep |w| - shrink` the shrinking adds up to a geometric sum.
+            let kept = keep.powf(skipped);
+            weight = soften(kept * weight, shrink * (1.0 - kept) / (1.0 - keep));
+        } else {
+            // The two pull different ways, until they hold each other.
+            for _ in 0..self.step - cell.done {
+                let next = soften(anchor + keep * (weight - anchor), shrink);
+                if next == weight {
+                    break;
+                }
+                weight = next;
+            }
         }
-        let shrink = skipped * size * self.l1;
-        weight = weight.signum() * (weight.abs() - shrink).max(0.0);
         model.set(id, weight);
     }
+}
+
+fn soften(weight: f64, shrink: f64) -> f64 {
+    weight.signum() * (weight.abs() - shrink).max(0.0)
 }
 
 impl Update for Gradient {
