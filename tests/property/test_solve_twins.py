@@ -1,0 +1,294 @@
+"""Whole passes of every native learner equal their slow twins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tunesmith import Pools, _core, gains, select, update
+from tunesmith.drivers import Online
+from twins import gaining, selecting, updating
+from twins.drawing import Stream, visiting_order
+from twins.lists import Array, Lists, counted
+from twins.training import Rule, learn, passes_of, task_of
+
+few = settings(max_examples=25, deadline=None)
+shapes = st.tuples(
+    st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any),
+    st.integers(1, 4),
+    st.sampled_from(["wer", "bleu"]),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
+Shape = tuple[list[int], int, str, bool, int]
+
+
+def made(shape: Shape) -> tuple[Pools, Lists, Array, str]:
+    sizes, features, metric, sparse, seed = shape
+    rng = np.random.default_rng(seed)
+    pools = counted(rng, sizes, features, metric=metric, sparse=sparse)
+    return pools, Lists.of(pools, metric), rng.normal(size=features), metric
+
+
+def same(online: Online, pools: Pools, metric: str, weights: Array, twin: list[Array]) -> None:
+    """Weights after every pass and their average are those of the twin."""
+    seed = 7
+    native = passes_of(replace(online, average="none"), task_of(pools, metric), weights, seed)
+    # A pass that changes nothing ends the run; the twin goes on changing nothing.
+    for found, wanted in zip(native, twin[:-1], strict=False):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    if len(native) == len(twin) - 1:
+        averaged = passes_of(replace(online, average="all"), task_of(pools, metric), weights, seed)
+        np.testing.assert_allclose(averaged[-1], twin[-1], rtol=1e-9, atol=1e-9)
+
+
+def mira(lists: Lists, oracle: str, prediction: str, k: int, c: float) -> Rule:
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        a, b = selecting.hope_fear(f @ w, gain, oracle, prediction, k)
+        return updating.passive_aggressive(w, [(f[a] - f[b], gain[a] - gain[b])], c), a
+
+    return rule
+
+
+@few
+@given(
+    shapes,
+    st.sampled_from(["M-C", "LU", "MB"]),
+    st.sampled_from(["M+C", "PB", "MC"]),
+    st.integers(0, 4),
+)
+def test_mira_equals_its_twin_for_every_oracle_and_prediction(
+    shape: Shape, oracle: str, prediction: str, k: int
+) -> None:
+    pools, lists, weights, metric = made(shape)
+    online = Online(
+        select.hope_fear(oracle, prediction, k),  # type: ignore[arg-type]
+        update.passive_aggressive(0.05),
+        gains.sentence(),
+        passes=3,
+    )
+    rule = mira(lists, oracle, prediction, k, 0.05)
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
+    same(online, pools, metric, weights, twin)
+
+
+@few
+@given(shapes, st.sampled_from(["one", "length", "background"]), st.sampled_from(range(4)))
+def test_gains_in_context_equal_their_twins(shape: Shape, scale: str, kind: int) -> None:
+    pools, lists, weights, metric = made(shape)
+    gain, twin_gain = [
+        (gains.sentence(scale), gaining.SentenceGain(lists, scale)),  # type: ignore[arg-type]
+        (
+            gains.background(0.9, scale=scale),  # type: ignore[arg-type]
+            gaining.BackgroundGain(lists, 0.9, scale=scale),
+        ),
+        (
+            gains.background(0.7, "oracle", scale),  # type: ignore[arg-type]
+            gaining.BackgroundGain(lists, 0.7, "oracle", scale),
+        ),
+        (gains.context(scale), gaining.ContextGain(lists, scale)),  # type: ignore[arg-type]
+    ][kind]
+    online = Online(select.hope_fear(), update.passive_aggressive(0.05), gain, passes=3)
+    twin = learn(lists, mira(lists, "M-C", "M+C", 0, 0.05), twin_gain, weights, 3, 7)
+    same(online, pools, metric, weights, twin)
+
+
+@few
+@given(shapes, st.sampled_from([0.2, 1.0, 5.0]))
+def test_relative_margin_equals_its_twin(shape: Shape, bound: float) -> None:
+    pools, lists, weights, metric = made(shape)
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        a, b = selecting.hope_fear(f @ w, gain)
+        difference = gain[a] - gain[b]
+        return updating.relative_margin(w, f, a, b, difference, 0.05, bound, 0.02), a
+
+    online = Online(
+        select.bounded(select.hope_fear(), bound, 0.02),
+        update.passive_aggressive(0.05),
+        gains.sentence(),
+        passes=3,
+    )
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
+    same(online, pools, metric, weights, twin)
+
+
+@few
+@given(shapes, st.booleans(), st.integers(1, 3))
+def test_hildreth_solves_its_quadratic_problem(shape: Shape, model: bool, n: int) -> None:
+    pools, lists, weights, metric = made(shape)
+    texts = [f"text {i}" for i in range(pools.hypotheses)]
+    starts = pools.core.starts
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        own = texts[starts[sentence] : starts[sentence + 1]]
+        pairs = selecting.hope_fear_lists(f @ w, gain, own, n, model)
+        slacks = [(0.05, [(f[a] - f[b], float(gain[a] - gain[b]))]) for a, b in pairs]
+        return updating.solve(w, slacks), 0
+
+    online = Online(select.lists(n, model), update.hildreth(0.05), gains.sentence(), passes=1)
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 1, 7)
+    native = passes_of(replace(online, average="none"), task_of(pools, metric), weights, 7)
+    np.testing.assert_allclose(native[0], twin[0], rtol=0, atol=2e-5)
+
+
+def one_list(seed: int, size: int, features: int) -> tuple[Pools, Lists, Array]:
+    rng = np.random.default_rng(seed)
+    pools = counted(rng, [size], features)
+    return pools, Lists.of(pools, "wer"), rng.normal(size=features)
+
+
+@few
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 4), st.sampled_from([0.01, 1]))
+def test_cutting_planes_reach_the_optimum_over_all_hypotheses(
+    seed: int, size: int, features: int, c: float
+) -> None:
+    """½‖v - w‖² + C·max_y (l_y - v·x_y)₊ with y+ as it was at the start."""
+    pools, lists, w = one_list(seed, size, features)
+    f, gain = lists.features[0], lists.sentence_gain(lists.stats[0])
+    better, _ = selecting.hope_fear(f @ w, gain)
+    rows = [(f[better] - f[y], float(gain[better] - gain[y])) for y in range(size)]
+    rule = update.cutting_plane(c, epsilon=1e-10, max_iter=2000, planes=1000)
+    online = Online(select.hope_fear(), rule, gains.sentence(), passes=1, average="none")
+    (found,) = passes_of(online, task_of(pools, "wer"), w, 1)
+    wanted = updating.solve(w, [(c, rows)])
+    assert updating.primal(w, found, [(c, rows)]) <= updating.primal(w, wanted, [(c, rows)]) + 1e-8
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
+
+
+@few
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(1, 4), st.sampled_from([0.1, 0.7]))
+def test_relative_margin_by_cutting_planes_reaches_the_optimum(
+    seed: int, size: int, features: int, bound: float
+) -> None:
+    """Three maxima over the list, one for the margin and one for each bound."""
+    pools, lists, w = one_list(seed, size, features)
+    f, gain = lists.features[0], lists.sentence_gain(lists.stats[0])
+    better, _ = selecting.hope_fear(f @ w, gain)
+    x = f[better] - f
+    problem = [
+        (0.3, [(x[y], float(gain[better] - gain[y])) for y in range(size)]),
+        (0.2, [(-x[y], -bound) for y in range(size)]),
+        (0.2, [(x[y], -bound) for y in range(size)]),
+    ]
+    online = Online(
+        select.bounded(select.hope_fear(), bound, 0.2),
+        update.cutting_plane(0.3, 1e-10, 1e-10, max_iter=3000, planes=1000),
+        gains.sentence(),
+        passes=1,
+        average="none",
+    )
+    (found,) = passes_of(online, task_of(pools, "wer"), w, 1)
+    wanted = updating.solve(w, problem)
+    assert updating.primal(w, found, problem) <= updating.primal(w, wanted, problem) + 1e-7
+
+
+@few
+@given(shapes, st.booleans(), st.sampled_from([0.1, 10.0]))
+def test_arow_equals_its_twin(shape: Shape, linear: bool, r: float) -> None:
+    pools, lists, weights, metric = made(shape)
+    twin_rule = updating.Arow(r, np.full(len(weights), 0.5), 0.3, linear)
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        a, b = selecting.hope_fear(f @ w, gain)
+        return twin_rule.step(w, [(f[a] - f[b], gain[a] - gain[b])]), a
+
+    online = Online(
+        select.hope_fear(), update.arow(r, 0.3, 0.5, linear), gains.sentence(), passes=3
+    )
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
+    same(online, pools, metric, weights, twin)
+
+
+@few
+@given(shapes)
+def test_perceptron_equals_its_twin(shape: Shape) -> None:
+    pools, lists, weights, metric = made(shape)
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        a, b = selecting.hope_fear(f @ w, gain, "M-C", "PB")
+        return w + (0.1 * (f[a] - f[b]) if gain[a] > gain[b] else 0.0), a
+
+    online = Online(
+        select.hope_fear("M-C", "PB"), update.perceptron(0.1), gains.sentence(), passes=3
+    )
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
+    same(online, pools, metric, weights, twin)
+
+
+@few
+@given(
+    shapes,
+    st.booleans(),
+    st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.0, 0.3), (0.05, 0.3)]),
+    st.sampled_from(["logistic", "hinge"]),
+)
+def test_lazy_regularisation_equals_the_eager_one(
+    shape: Shape, adagrad: bool, strengths: tuple[float, float], loss: str
+) -> None:
+    """Every coordinate shrunk after every step gives what the lazy update gives."""
+    pools, lists, weights, metric = made((*shape[:3], True, shape[4]))
+    l1, l2 = strengths
+    slopes = {"logistic": updating.logistic_slope, "hinge": updating.hinge_slope}
+    twin_rule = updating.Fobos(slopes[loss], 0.1, l1, l2, adagrad)
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        stream = Stream(7, epoch, sentence)
+        pairs = selecting.sampled_pairs(gain, stream, 20, 0.05, 5)
+        return twin_rule.step(w, [(f[a] - f[b], gain[a] - gain[b]) for a, b in pairs]), 0
+
+    make = update.adagrad if adagrad else update.sgd
+    online = Online(
+        select.pairs(20, 0.05, 5),
+        make(loss, 0.1, l1, l2),  # type: ignore[arg-type]
+        gains.sentence(),
+        passes=4,
+        average="none",
+    )
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 4, 7)
+    native = passes_of(online, task_of(pools, metric), weights, 7)
+    for found, wanted in zip(native, twin, strict=False):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+@few
+@given(shapes, st.integers(0, 40), st.integers(0, 2**64 - 1), st.integers(1, 9))
+def test_sampled_pairs_are_those_of_pro(shape: Shape, keep: int, seed: int, epoch: int) -> None:
+    pools, lists, weights, metric = made(shape)
+    task = task_of(pools, metric)
+    rows = _core.constraint_rows(
+        pools.core, task.table, task.metric.native, select.pairs(60, 0.05, keep + 1), weights,
+        seed, epoch,
+    ).arrays()  # fmt: skip
+    wanted = []
+    for sentence, stats in enumerate(lists.stats):
+        gain = lists.sentence_gain(stats) if len(stats) else np.zeros(0)
+        for a, b in selecting.sampled_pairs(
+            gain, Stream(seed, epoch, sentence), 60, 0.05, keep + 1
+        ):
+            x = lists.features[sentence][a] - lists.features[sentence][b]
+            wanted.append((sentence, gain[a] - gain[b], x))
+    assert rows["groups"].tolist() == [row[0] for row in wanted]
+    np.testing.assert_allclose(rows["gains"], [row[1] for row in wanted], rtol=1e-12)
+    for place, (_, _, x) in enumerate(wanted):
+        span = slice(rows["starts"][place], rows["starts"][place + 1])
+        dense = np.zeros(len(weights))
+        dense[rows["ids"][span]] = rows["values"][span]
+        np.testing.assert_allclose(dense, x, rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 50])
+def test_the_visiting_order_depends_on_seed_and_epoch_only(length: int) -> None:
+    for seed, epoch in [(1, 1), (1, 2), (2**64 - 1, 1)]:
+        order = _core.permutation(seed, epoch, length).tolist()
+        assert order == visiting_order(seed, epoch, length)
+        assert sorted(order) == list(range(length))

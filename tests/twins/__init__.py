@@ -1,0 +1,1 @@
+"""Slow, obvious second implementations of the learning core, for the tests only."""
