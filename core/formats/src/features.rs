@@ -57,22 +57,24 @@ impl FeatureParser {
         self.features.clear();
         self.cells.clear();
         self.cells.resize(self.columns.len(), f64::NAN);
+        let before = names.len();
         let mut line = Line { blocks: 0, known: true };
         let outcome = match self.format {
             Format::Moses => self.moses(field.as_bytes(), names, &mut line),
             Format::Cdec => self.cdec(field.as_bytes(), names, &mut line),
         };
         let whole = line.known && line.blocks == self.blocks.len();
-        if outcome.is_err() {
-            // A line that was refused is no model for the next one.
-            self.forget(0);
-        } else if !whole {
+        let outcome = outcome.and_then(|()| {
             self.forget(line.blocks);
-            let distinct = self.distinct(names);
-            if distinct.is_err() {
-                self.forget(0);
+            if whole { Ok(()) } else { self.distinct(names) }
+        });
+        if outcome.is_err() {
+            // A line that was refused is no model for the next one, and its names are not ours.
+            self.forget(0);
+            if names.len() > before {
+                names.truncate(before);
+                self.several.clear();
             }
-            return distinct;
         }
         outcome
     }

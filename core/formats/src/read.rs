@@ -148,9 +148,8 @@ impl Reader {
             let blank = bytes.iter().all(u8::is_ascii_whitespace);
             // Column files go along with every line, also with one that turns out bad.
             let columns = if blank { Ok(()) } else { parser.columns()? };
-            let outcome = columns
-                .and_then(|()| parser.parse(bytes, options, &mut builder.names))
-                .and_then(|parsed| progress.admit(&parsed, options).map(|()| parsed));
+            let outcome =
+                columns.and_then(|()| parser.parse(bytes, options, progress, &mut builder.names));
             match outcome {
                 Ok(parsed) => {
                     if !progress.place(builder, room, &parsed, options.keyed) {
@@ -220,6 +219,7 @@ impl Parser {
         &'a mut self,
         bytes: &'a [u8],
         options: &Options,
+        progress: &Progress,
         names: &mut Names,
     ) -> std::result::Result<Parsed<'a>, Fault> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
@@ -247,6 +247,8 @@ impl Parser {
             ));
         }
         let score = finite(&bytes[fields.score], "score")?;
+        progress.admit(sentence, key, options)?;
+        // Last of all, so that a line that is refused leaves no names behind.
         self.features.parse(&line[fields.features], names)?;
         let (cells, values) = self.cells.split_at(options.column_files.len());
         self.features.cells.extend_from_slice(cells);
@@ -363,10 +365,9 @@ struct Progress {
 
 impl Progress {
     /// Refuses a hypothesis whose list was left, or whose id cannot be meant.
-    fn admit(&self, parsed: &Parsed<'_>, options: &Options) -> std::result::Result<(), Fault> {
+    fn admit(&self, sentence: u64, key: &str, options: &Options) -> std::result::Result<(), Fault> {
         const SORT: &str = "bring the lines of a sentence together and sentences in order, \
                             for instance with sort -s -n -k1,1";
-        let key = parsed.key;
         if options.keyed {
             if self.key.as_deref() != Some(key) && self.keys.contains(key) {
                 let message = format!("the list of {} was already left", quoted(key.as_bytes()));
@@ -378,17 +379,17 @@ impl Progress {
             }
             return Ok(());
         }
-        if parsed.sentence + 1 < self.opened {
+        if sentence + 1 < self.opened {
             let message = format!("id {key} comes after the list of a later sentence began");
             return Err(Fault::new("ids out of order", message, SORT));
         }
         if let Some(count) = options.sentences
-            && parsed.sentence >= count as u64
+            && sentence >= count as u64
         {
             let message = format!("id {key} is past the last of {count} sentences");
             return Err(Fault::new("ids out of order", message, "check the number of sentences"));
         }
-        if self.missing + parsed.sentence.saturating_sub(self.opened) > MISSING {
+        if self.missing + sentence.saturating_sub(self.opened) > MISSING {
             let message = format!("id {key} leaves out more than a million sentences");
             return Err(Fault::new("ids out of order", message, "check the ids"));
         }

@@ -72,12 +72,12 @@ fn every_fault_names_file_line_and_remedy() {
     let cases: [(&[u8], &str); 13] = [
         (b"0 ||| a ||| LM0= 1", "found 3 of the 4 fields"),
         (b"x ||| a ||| LM0= 1 ||| 2", "id \"x\" is not a number"),
-        (b"0 ||| a ||| LM0= b ||| 2", "\"b\" is not a number"),
+        (b"0 ||| a ||| New= 1 TM0= 1 2 LM0= b ||| 2", "\"b\" is not a number"),
         (b"0 ||| a ||| LM0= nan ||| 2", "not a finite number"),
         (b"0 ||| a ||| LM0= -inf ||| 2", "not a finite number"),
         (b"0 ||| a ||| LM0= 1 ||| nan", "not a finite number"),
         (b"0 ||| a ||| LM0= 1 ||| best", "is not a number"),
-        (b"0 ||| a ||| LM0= 1 LM0= 2 ||| 3", "given twice"),
+        (b"0 ||| a ||| LM0= 1 TM0= 1 2 LM0= 2 ||| 3", "given twice"),
         (b"0 |||  ||| LM0= 1 ||| 3", "has no text"),
         (b"0 ||| a\xff ||| LM0= 1 ||| 3", "invalid UTF-8"),
         (b"2000000 ||| a ||| LM0= 1 ||| 3", "more than a million"),
@@ -93,6 +93,7 @@ fn every_fault_names_file_line_and_remedy() {
         let mut lenient = reader(text, Options { skip_bad: true, ..Options::default() });
         let pools = lenient.read(None).unwrap().unwrap();
         assert_eq!(pools.hypotheses(), 2);
+        assert_eq!(pools.names.iter().collect::<Vec<_>>(), ["LM0"]);
         assert_eq!(lenient.skipped().len(), 1);
         assert_eq!(lenient.skipped()[0].count, 1);
         assert_eq!(lenient.skipped()[0].first, error);

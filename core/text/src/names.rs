@@ -47,6 +47,19 @@ impl Names {
         id
     }
 
+    /// Forgets the names from id `len` on, as if they had never been seen.
+    pub fn truncate(&mut self, len: usize) {
+        for id in (len..self.len()).rev() {
+            let hash = fold(self.name(id as u32).unwrap_or_default());
+            let own = |entry: &Entry| entry.id == id as u32;
+            if let Ok(entry) = self.table.find_entry(spread(hash), own) {
+                entry.remove();
+            }
+            self.ends.pop();
+            self.letters.truncate(self.ends.last().copied().unwrap_or(0));
+        }
+    }
+
     pub fn id(&self, name: &str) -> Option<u32> {
         self.find(fold(name), name)
     }
@@ -94,6 +107,9 @@ mod tests {
         assert_eq!(names.id("feature"), None);
         assert_eq!(names.name(100_000), None);
         assert_eq!(names.len(), 100_000);
+        names.truncate(50);
+        assert_eq!((names.len(), names.id("feature 50"), names.name(50)), (50, None, None));
+        assert_eq!((names.id("feature 49"), names.intern("new")), (Some(49), 50));
     }
 
     proptest! {

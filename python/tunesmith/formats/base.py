@@ -189,6 +189,13 @@ class Lists:
         """Every feature that may occur, the new scores among them."""
         return [*self.pools.names, *self.scores]
 
+    def sizes(self) -> set[int]:
+        """How many hypotheses the lists have."""
+        starts = self.pools.starts
+        ranks = np.arange(self.pools.hypotheses) if self.order is None else np.asarray(self.order)
+        home = np.searchsorted(starts, ranks, side="right") - 1
+        return set(np.bincount(home, minlength=self.pools.sentences).tolist())
+
     def __iter__(self) -> Iterator[Sentence]:
         pools = self.pools
         starts, scores, keys = pools.starts, pools.scores, pools.keys

@@ -101,7 +101,9 @@ def _keyed(source: Source) -> Iterator[tuple[Source, str, str]]:
 
 def write(lists: Lists, path: str) -> None:
     """``Nbest_recog/text``, ``score`` and, where tokens stand behind the score, ``token``."""
-    depth = max((len(sentence.hypotheses) for sentence in lists), default=0)
+    # Files go by rank, lists by sentence.
+    sentences = list(lists)
+    depth = max(lists.sizes(), default=0)
     with new_folder(path) as folder:
         for rank in range(depth):
             place = folder / f"{rank + 1}best_recog"
@@ -111,7 +113,7 @@ def write(lists: Lists, path: str) -> None:
                 AtomicWriter(place / "score") as scores,
                 AtomicWriter(place / "token") as tokens,
             ):
-                for sentence in lists:
+                for sentence in sentences:
                     if not sentence.key or re.search(r"\s", sentence.key):
                         raise InputError(
                             f"the key {sentence.key!r} is blank or holds white space",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path as FilePath
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
 from tunesmith.formats.base import Format, Hypothesis, Lists, Source, one_line, register
-from tunesmith.formats.folder import TOTAL, entries, new_folder, safe_name
+from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 
 _SIDE = re.compile(r"(?P<name>.+)\.(?P<kind>scores|columns)(\.gz|\.zst)?")
 
@@ -33,6 +34,17 @@ def fixed(source: Source, count: int, size: int) -> None:
         raise source.error(
             f"{count} hypotheses are not a multiple of {size} per sentence",
             "check the number per sentence",
+        )
+
+
+def fixed_size(lists: Lists, path: str) -> None:
+    """Refuses lists of different lengths."""
+    sizes = lists.sizes()
+    if len(sizes) > 1:
+        raise InputError(
+            f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
+            path,
+            remedy="write jsonl, or make all lists equally long",
         )
 
 
@@ -102,32 +114,30 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
 
 def write(lists: Lists, path: str) -> None:
     """A folder with ``hyps.txt``, ``NAME.scores`` per feature and ``NAME.columns`` per column."""
-    sizes = {len(sentence.hypotheses) for sentence in lists}
-    if len(sizes) > 1:
-        raise InputError(
-            f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
-            path,
-            remedy="write jsonl, or make all lists equally long",
-        )
-    names = [("scores", name) for name in [TOTAL, *lists.names()]]
-    names += [("columns", name) for name in lists.pools.columns]
-    if len({name for _, name in names}) < len(names):
+    fixed_size(lists, path)
+    features, columns = lists.names(), lists.pools.columns
+    if len({TOTAL, *features, *columns}) < 1 + len(features) + len(columns):
         raise InputError(
             f"a feature or column is named like another, or {TOTAL}", path, remedy="rename it"
         )
-    with new_folder(path) as folder:
-        with AtomicWriter(folder / "hyps.txt") as out:
-            for sentence in lists:
-                for hypothesis in sentence.hypotheses:
-                    one_line(sentence, path, hypothesis.text)
-                    out.write(hypothesis.text + "\n")
-        for kind, name in names:
-            with AtomicWriter(folder / f"{safe_name(name, path)}.{kind}") as out:
-                for sentence in lists:
-                    for hypothesis in sentence.hypotheses:
-                        held = hypothesis.features if kind == "scores" else hypothesis.columns
-                        value = hypothesis.score if (kind, name) == names[0] else held.get(name)
-                        out.write("\n" if value is None else f"{value!r}\n")
+    with new_folder(path) as folder, ExitStack() as files:
+        texts = files.enter_context(AtomicWriter(folder / "hyps.txt"))
+        totals = files.enter_context(AtomicWriter(folder / f"{TOTAL}.scores"))
+        scores = open_all(files, folder, {name: f"{name}.scores" for name in features}, path)
+        cells = open_all(files, folder, {name: f"{name}.columns" for name in columns}, path)
+        for sentence in lists:
+            for hypothesis in sentence.hypotheses:
+                one_line(sentence, path, hypothesis.text)
+                texts.write(hypothesis.text + "\n")
+                totals.write(_line(hypothesis.score))
+                for name, out in scores.items():
+                    out.write(_line(hypothesis.features.get(name)))
+                for name, out in cells.items():
+                    out.write(_line(hypothesis.columns.get(name)))
+
+
+def _line(value: float | None) -> str:
+    return "\n" if value is None else f"{value!r}\n"
 
 
 register(Format("flat", read, write, columns=True))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
 
+MANY = 200
 TOTAL = "total"
 """The file that holds the total score; the others hold features."""
 
@@ -21,13 +23,22 @@ def entries(folder: Path) -> dict[str, Path]:
     return {re.sub(r"\.(gz|zst)$", "", path.name): path for path in files}
 
 
-def safe_name(name: str, path: str) -> str:
-    """A feature's name as a file's name; refuses what leads elsewhere."""
-    if not re.fullmatch(r"[\w=+~^@%,()-][\w=+~^@%,(). -]*", name) or len(name.encode()) > 200:
+def open_all(
+    stack: ExitStack, folder: Path, files: Mapping[str, str], path: str
+) -> dict[str, AtomicWriter]:
+    """A file for every name; refuses names that lead elsewhere, and more than can be open."""
+    if len(files) > MANY:
         raise InputError(
-            f"the name {name!r} cannot be a file's name", path, remedy="rename it, or write jsonl"
+            f"{len(files)} features are too many for a file each", path, remedy="write jsonl"
         )
-    return name
+    for name in files:
+        if not re.fullmatch(r"[\w=+~^@%,()-][\w=+~^@%,(). -]*", name) or len(name.encode()) > 200:
+            raise InputError(
+                f"the name {name!r} cannot be a file's name",
+                path,
+                remedy="rename it, or write jsonl",
+            )
+    return {name: stack.enter_context(AtomicWriter(folder / file)) for name, file in files.items()}
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path as FilePath
 
 from tunesmith._core import AtomicWriter
@@ -20,7 +21,7 @@ from tunesmith.formats.base import (
     register,
     shown,
 )
-from tunesmith.formats.folder import TOTAL, entries, new_folder, safe_name
+from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 
 _KEY = re.compile(r"(.+)-(\d+)")
 
@@ -74,27 +75,25 @@ def write(lists: Lists, path: str) -> None:
     """A folder with ``words_text``, an archive per feature, and ``total``."""
     if TOTAL in lists.names() or "words_text" in lists.names():
         raise InputError("a feature is named like a file of the format", path, remedy="rename it")
-    with new_folder(path) as folder:
-        with AtomicWriter(folder / "words_text") as out:
-            for sentence in lists:
-                one_line(sentence, path, sentence.key)
-                if not sentence.key or re.search(r"\s", sentence.key):
-                    raise InputError(
-                        f"the key {sentence.key!r} is blank or holds white space",
-                        path,
-                        remedy="rename it, or write jsonl",
-                    )
-                for rank, hypothesis in enumerate(sentence.hypotheses, 1):
-                    one_line(sentence, path, hypothesis.text)
-                    out.write(f"{sentence.key}-{rank} {hypothesis.text}\n")
-        for name in [TOTAL, *lists.names()]:
-            with AtomicWriter(folder / safe_name(name, path)) as out:
-                for sentence in lists:
-                    for rank, hypothesis in enumerate(sentence.hypotheses, 1):
-                        value = hypothesis.features.get(name)
-                        value = hypothesis.score if name == TOTAL else value
-                        if value is not None:
-                            out.write(f"{sentence.key}-{rank} {value!r}\n")
+    with new_folder(path) as folder, ExitStack() as files:
+        texts = files.enter_context(AtomicWriter(folder / "words_text"))
+        totals = files.enter_context(AtomicWriter(folder / TOTAL))
+        archives = open_all(files, folder, {name: name for name in lists.names()}, path)
+        for sentence in lists:
+            if not sentence.key or re.search(r"\s", sentence.key):
+                raise InputError(
+                    f"the key {sentence.key!r} is blank or holds white space",
+                    path,
+                    remedy="rename it, or write jsonl",
+                )
+            for rank, hypothesis in enumerate(sentence.hypotheses, 1):
+                one_line(sentence, path, hypothesis.text)
+                key = f"{sentence.key}-{rank}"
+                texts.write(f"{key} {hypothesis.text}\n")
+                if hypothesis.score is not None:
+                    totals.write(f"{key} {hypothesis.score!r}\n")
+                for name, value in hypothesis.features.items():
+                    archives[name].write(f"{key} {value!r}\n")
 
 
 register(Format("kaldi", read, write, keyed_files=True))

@@ -284,7 +284,8 @@ class _Builder:
     def add(self, item: Hypothesis) -> None:
         if not item.text.strip() and not self.source.options.keep_blank:
             # The sentence is known even if the hypothesis is not wanted.
-            self.enter(item.sentence)
+            if not self.enter(item.sentence):
+                return
             message = "the hypothesis has no text"
             self.source.bad(
                 BLANK, message, "take it out, skip bad lines, or keep blank ones by option"

@@ -20,7 +20,7 @@ from tunesmith.formats.base import (
     register,
     total,
 )
-from tunesmith.formats.flat import fixed, per_sentence
+from tunesmith.formats.flat import fixed, fixed_size, per_sentence
 from tunesmith.formats.jsonl import decode, numbers
 
 FEATURES = frozenset({"score"})
@@ -106,19 +106,12 @@ def read_tsv(source: Source) -> Iterator[Hypothesis | None]:
 
 
 def write_tsv(lists: Lists, path: str) -> None:
-    sizes = set()
+    fixed_size(lists, path)
     with AtomicWriter(path) as out:
         for sentence in lists:
-            sizes.add(len(sentence.hypotheses))
             for hypothesis in sentence.hypotheses:
                 one_line(sentence, path, hypothesis.text)
                 out.write(f"{hypothesis.text}\t{_score(sentence, hypothesis, path)!r}\n")
-        if len(sizes) > 1:
-            raise InputError(
-                f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
-                path,
-                remedy="write nemo or jsonl, or make all lists equally long",
-            )
 
 
 register(Format("nemo", read, write, features=FEATURES))
