@@ -1,0 +1,1 @@
+"""What the README claims, measured: `python -m benchmarks --help`."""

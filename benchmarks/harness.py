@@ -1,0 +1,179 @@
+"""Measure, compare with a target, tell: times, peak memory, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
+Cell = str | float | int | None
+
+
+class Skip(Exception):  # noqa: N818 - not an error
+    """Why a benchmark cannot run here."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """CPU seconds of all threads of this process, and seconds on the clock."""
+
+    cpu: float
+    wall: float
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A promise and what became of it; `measured` and `target` are in the same unit."""
+
+    text: str
+    measured: float
+    target: float
+    sense: Literal["at most", "at least"]
+    unit: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the measured figure is on the right side of the target."""
+        if self.sense == "at most":
+            return self.measured <= self.target
+        return self.measured >= self.target
+
+
+@dataclass
+class Outcome:
+    """One table, the claims it supports, and what a reader must know about it."""
+
+    title: str
+    rows: list[dict[str, Cell]] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def timed(work: Callable[[], T]) -> tuple[T, Time]:
+    """Return what the work returns, and the time it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = work()
+    return value, Time(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def best_of(count: int, work: Callable[[], T]) -> tuple[T, Time]:
+    """Return the last value, and the least CPU and wall time of several runs.
+
+    The least is the figure that other processes on the machine disturb least.
+    """
+    value, least = timed(work)
+    for _ in range(count - 1):
+        value, again = timed(work)
+        least = Time(min(least.cpu, again.cpu), min(least.wall, again.wall))
+    return value, least
+
+
+def peak_bytes() -> int:
+    """Return the peak resident memory of this process, or zero where it cannot be told.
+
+    `getrusage` would also count what the parent held when it started us, so Linux's own mark of
+    this program is read where there is one.
+    """
+    return _status("VmHWM") or _rusage_peak()
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process, or zero where it cannot be told."""
+    return _status("VmRSS")
+
+
+def _status(key: str) -> int:
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), 0)
+
+
+def _rusage_peak() -> int:
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def machine() -> dict[str, Any]:
+    """Return what a reader needs to judge absolute figures."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load": load,
+    }
+
+
+def say(message: str) -> None:
+    """Tell how far it is."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def show(value: Cell) -> str:
+    """Return a cell as text: three significant digits below a hundred, two decimals at least."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if value != 0 and abs(value) < 0.095:
+            return f"{value:.2g}"
+        return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def table(rows: Sequence[dict[str, Cell]]) -> str:
+    """Return a Markdown table; numbers are aligned to the right."""
+    if not rows:
+        return ""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    numeric = [all(isinstance(row.get(name), int | float | None) for row in rows) for name in names]
+    lines = [_line(names), _line("---:" if number else "---" for number in numeric)]
+    lines += [_line(show(row.get(name)) for name in names) for row in rows]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def markdown(outcome: Outcome) -> str:
+    """Return an outcome as a section of Markdown."""
+    parts = [f"### {outcome.title}"]
+    if outcome.rows:
+        parts.append(table(outcome.rows))
+    parts += [f"- {note}" for note in outcome.notes]
+    if outcome.claims:
+        parts.append(table([_claim_row(claim) for claim in outcome.claims]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _claim_row(claim: Claim) -> dict[str, Cell]:
+    unit = f" {claim.unit}" if claim.unit else ""
+    return {
+        "claim": claim.text,
+        "target": f"{claim.sense} {show(claim.target)}{unit}",
+        "measured": f"{show(claim.measured)}{unit}",
+        "kept": "yes" if claim.kept else "NO",
+    }
+
+
+def save(folder: Path, name: str, outcome: Outcome, quick: bool) -> Path:
+    """Write an outcome as JSON; return where it lies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    claims = [asdict(claim) | {"kept": claim.kept} for claim in outcome.claims]
+    content = asdict(outcome) | {"claims": claims, "quick": quick, "machine": machine()}
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return path
