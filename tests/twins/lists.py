@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,24 @@ from tunesmith.metrics import Metric, get_metric
 Array = npt.NDArray[np.float64]
 
 NAMES = ("quality", "lm", "words", "noise")
-WORDS = "the a dog cat house tree runs sleeps over under red green small large and with".split()
+WORDS = [
+    "the",
+    "a",
+    "dog",
+    "cat",
+    "house",
+    "tree",
+    "runs",
+    "sleeps",
+    "over",
+    "under",
+    "red",
+    "green",
+    "small",
+    "large",
+    "and",
+    "with",
+]
 
 
 class WordOverlap(Metric):
@@ -170,7 +188,7 @@ class Lists:
             dense[h, ids[rows[h] : rows[h + 1]]] = values[rows[h] : rows[h + 1]]
         stats = pools.table(metric).rows()
         starts = pools.core.starts.tolist()
-        spans = list(zip(starts[:-1], starts[1:], strict=True))
+        spans = list(itertools.pairwise(starts))
         texts = pools.core.texts(np.arange(pools.hypotheses))
         words = [float(len(texts[a].split())) if b > a else 0.0 for a, b in spans]
         return cls([dense[a:b] for a, b in spans], [stats[a:b] for a, b in spans], words, metric)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
+
 from twins.lists import Array, Lists
 
 
@@ -21,14 +24,14 @@ def breakpoints(lists: Lists, weights: Array, direction: Array) -> Array:
 def best_step(
     lists: Lists, weights: Array, direction: Array, low: float, high: float
 ) -> tuple[float, float]:
-    """Return (step, gain) of the best step between `low` and `high`, and no step if none beats it."""
+    """Return (step, gain) of the best step between `low` and `high`; no step if none is better."""
     points = breakpoints(lists, weights, direction)
     points = points[(points > low) & (points < high)]
     first = low if np.isfinite(low) else (points[0] if len(points) else 0.0) - 1.0
     last = high if np.isfinite(high) else (points[-1] if len(points) else 0.0) + 1.0
     edges = np.concatenate([[first], points, [last]])
     best = (0.0, lists.corpus_gain(weights))
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in itertools.pairwise(edges):
         step = 0.5 * (left + right)
         gain = lists.corpus_gain(weights + step * direction)
         if gain > best[1]:

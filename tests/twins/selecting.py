@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from twins.drawing import Stream
 from twins.lists import Array
 

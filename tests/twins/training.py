@@ -8,6 +8,7 @@ import numpy as np
 from tunesmith import Pools
 from tunesmith.drivers import Online, Task
 from tunesmith.metrics import Metric, get_metric
+
 from twins.drawing import visiting_order
 from twins.gaining import SentenceGain
 from twins.lists import Array, Lists

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import minimize
+
 from twins.lists import Array
 
 Row = tuple[Array, float]
@@ -45,15 +46,16 @@ def solve(w: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> Array:
     A generic solver (SLSQP) that knows nothing of duals: for tiny problems.
     """
     size, count = len(w), len(slacks)
-    blocks = [(number, x, l) for number, (_, rows) in enumerate(slacks) for x, l in rows]
+    blocks = [(number, x, goal) for number, (_, rows) in enumerate(slacks) for x, goal in rows]
     if not blocks:
         return w
     matrix = np.zeros((len(blocks), size + count))
     target = np.zeros(len(blocks))
-    for place, (number, x, l) in enumerate(blocks):
-        matrix[place, :size], matrix[place, size + number], target[place] = x, 1.0, l
+    for place, (number, x, goal) in enumerate(blocks):
+        matrix[place, :size], matrix[place, size + number], target[place] = x, 1.0, goal
     price = np.array([p for p, _ in slacks])
-    begin = np.concatenate([w, [max([0.0, *(l - w @ x for x, l in rows)]) for _, rows in slacks]])
+    slack = [max([0.0, *(goal - w @ x for x, goal in rows)]) for _, rows in slacks]
+    begin = np.concatenate([w, slack])
     found = minimize(
         lambda z: 0.5 * np.sum((z[:size] - w) ** 2) + price @ z[size:],
         begin,
@@ -68,7 +70,7 @@ def solve(w: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> Array:
 
 def primal(w: Array, v: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> float:
     """Return the value that `solve` minimises."""
-    slack = sum(p * max([0.0, *(l - v @ x for x, l in rows)]) for p, rows in slacks)
+    slack = sum(p * max([0.0, *(goal - v @ x for x, goal in rows)]) for p, rows in slacks)
     return float(0.5 * np.sum((v - w) ** 2) + slack)
 
 
