@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+
+from benchmarks.harness import Skip
 from tunesmith import Pools, get_metric, read_pools
 from tunesmith.drivers import Task
 from tunesmith.features import Vector
 from tunesmith.metrics import Metric
 from tunesmith.reading import read_weights
-
-from benchmarks.harness import Skip
 
 METRIC = "bleu:tokenize=none"
 

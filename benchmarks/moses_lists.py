@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tunesmith.presets import PRESETS
-
 from benchmarks import numpy_twin, peers
 from benchmarks.data import Setting, first_sentences
 from benchmarks.harness import Cell, Claim, Outcome, Time, best_of, say, timed
 from benchmarks.numpy_twin import Lists
 from benchmarks.tuners import Tuned, tune_once
 from benchmarks.yardstick import Yardstick
+from tunesmith.presets import PRESETS
 
 
 def mert(setting: Setting, yardstick: Yardstick) -> Outcome:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from tunesmith import Pools, _core
 from tunesmith.features import Vector
 from tunesmith.metrics import Metric

@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tunesmith.formats import read_nbest
-
 from benchmarks.data import Setting
 from benchmarks.fresh import Fresh, in_fresh_process
 from benchmarks.harness import Claim, Outcome, say
+from tunesmith.formats import read_nbest
 
 MEGA = 1e6
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tunesmith import Pools, Result, read_pools, tune
-
 from benchmarks.data import Setting
 from benchmarks.harness import Outcome, say
+from tunesmith import Pools, Result, read_pools, tune
 
 TUNERS = ("mert", "kbmira", "pro", "risk")
 

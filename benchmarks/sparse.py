@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from tunesmith import Pools, _core, get_metric, select, update
 
 from benchmarks.data import METRIC, Setting
 from benchmarks.harness import Claim, Outcome, Time, best_of, say
+from tunesmith import Pools, _core, get_metric, select, update
 
 Law = Literal["uniform", "Zipf"]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sample_runs import write_run
+
 from tunesmith.report import write_report
 
 if TYPE_CHECKING:

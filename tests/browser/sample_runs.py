@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from tunesmith.runs import RunDirectory
 
 DENSE = [

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sample_runs import write_run
+
 from tunesmith.errors import InputError
 from tunesmith.report import write_report
 from tunesmith.report.difference import marked

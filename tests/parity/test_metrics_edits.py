@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
+
 from tunesmith.metrics import get_metric
 
 TEXT = st.one_of(

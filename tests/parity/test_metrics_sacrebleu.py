@@ -10,6 +10,7 @@ import sacrebleu
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
+
 from tunesmith.metrics import Metric, get_metric
 
 Pairs = list[tuple[str, list[str]]]

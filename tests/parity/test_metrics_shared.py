@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF, TER
+
 from tunesmith import _core
 from tunesmith.metrics import get_metric
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
+
 from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.significance import confidence, paired_bootstrap, paired_randomisation
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, read_references, weights
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tunesmith import _core, formats
 from tunesmith.errors import InputError
 from tunesmith.formats import detect, read_nbest, read_references, weights, write_nbest

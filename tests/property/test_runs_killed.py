@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint

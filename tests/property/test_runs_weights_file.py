@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+
 from tunesmith.errors import InputError
 from tunesmith.runs import dump_weights, load_weights
 

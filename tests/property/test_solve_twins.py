@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tunesmith import Pools, _core, gains, select, update
-from tunesmith.drivers import Online
 from twins import gaining, selecting, updating
 from twins.drawing import Stream, visiting_order
 from twins.lists import Array, Lists, counted
 from twins.training import Rule, learn, passes_of, task_of
+
+from tunesmith import Pools, _core, gains, select, update
+from tunesmith.drivers import Online
 
 few = settings(max_examples=25, deadline=None)
 shapes = st.tuples(

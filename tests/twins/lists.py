@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from tunesmith import Pools, _core
 from tunesmith.metrics import Metric, get_metric
 

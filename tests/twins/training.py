@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from tunesmith import Pools
 from tunesmith.drivers import Online, Task
 from tunesmith.metrics import Metric, get_metric
-
 from twins.drawing import visiting_order
 from twins.gaining import SentenceGain
 from twins.lists import Array, Lists

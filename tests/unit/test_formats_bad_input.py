@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, read_references, write_nbest
 

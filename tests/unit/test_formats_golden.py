@@ -11,6 +11,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+
 from tunesmith import _core, formats
 from tunesmith.errors import InputError
 from tunesmith.formats import detect, read_nbest, read_stream, write_nbest

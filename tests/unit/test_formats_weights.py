@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, weights
 

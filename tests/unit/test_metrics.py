@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sacrebleu.metrics import BLEU, CHRF, TER
+
 from tunesmith.errors import InputError
 from tunesmith.metrics import (
     Bleu,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 
 import pytest
+
 from tunesmith.metrics import base, column, registry
 
 

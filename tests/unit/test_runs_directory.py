@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, fingerprint, load_weights, read_events
 from tunesmith.runs.lock import Lock

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tunesmith.runs import read_events
 
 PAGE = (Path(__file__).parents[2] / "docs" / "runs.md").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.metrics import Bleu, Column, Metric, Wer
 from tunesmith.significance import (

@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 

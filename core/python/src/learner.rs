@@ -68,7 +68,7 @@ impl Learner {
             if lower.len() != features || upper.len() != features {
                 return Err(PyValueError::new_err("one lower and one upper bound per weight"));
             }
-            if lower.iter().zip(&upper).any(|(low, high)| !(low <= high)) {
+            if !lower.iter().zip(&upper).all(|(low, high)| low <= high) {
                 return Err(PyValueError::new_err("a lower bound above its upper bound"));
             }
             model = model.bounded(lower, upper);

@@ -12,6 +12,9 @@ use crate::error::py_err;
 use crate::metric::{Metric, Table};
 use crate::threads;
 
+/// Row starts, ids and values.
+type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
+
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Pools {
     pub inner: Arc<CorePools>,
@@ -172,10 +175,7 @@ impl Pools {
     }
 
     /// Features in compressed rows: `(rows, ids, values)`.
-    fn csr<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>) {
+    fn csr<'py>(&self, py: Python<'py>) -> Csr<'py> {
         (
             self.inner.rows().iter().map(|&row| row as i64).collect::<Vec<_>>().into_pyarray(py),
             self.inner.ids().to_vec().into_pyarray(py),
@@ -337,7 +337,8 @@ impl Pools {
         metric: &Metric,
         best: bool,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let (pools, table, native) = (Arc::clone(&self.inner), Arc::clone(&table.inner), metric.inner());
+        let (pools, table, native) =
+            (Arc::clone(&self.inner), Arc::clone(&table.inner), metric.inner());
         if table.hypotheses() != pools.hypotheses() {
             return Err(PyValueError::new_err("the statistics belong to other lists"));
         }
