@@ -32,6 +32,9 @@ def best_step(
     edges = np.concatenate([[first], points, [last]])
     best = (0.0, lists.corpus_gain(weights))
     for left, right in itertools.pairwise(edges):
+        # Lines that meet in one point leave intervals that are nothing but rounding.
+        if right - left < 1e-9 * max(abs(left), 1e-3):
+            continue
         step = 0.5 * (left + right)
         gain = lists.corpus_gain(weights + step * direction)
         if gain > best[1]:
