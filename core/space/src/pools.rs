@@ -144,7 +144,7 @@ impl Pools {
             }
             let local: Vec<f64> = ids.iter().map(|&id| weight(id)).collect();
             let block = &self.values[self.rows[list.start]..self.rows[list.end]];
-            out.extend(block.chunks_exact(width).map(|row| dense_dot(row, &local)));
+            crate::dense::products(block, &local, out);
         } else {
             out.extend(list.map(|hypothesis| {
                 let (ids, values) = self.features(hypothesis);
@@ -266,24 +266,6 @@ impl Pools {
             + self.texts.heap_bytes()
             + self.extras.heap_bytes()
     }
-}
-
-/// Four sums side by side: a single one would wait for each addition before the next.
-fn dense_dot(row: &[f32], weights: &[f64]) -> f64 {
-    let mut sums = [0.0; 4];
-    let (values, weight_chunks) = (row.chunks_exact(4), weights.chunks_exact(4));
-    let rest: f64 = values
-        .remainder()
-        .iter()
-        .zip(weight_chunks.remainder())
-        .map(|(&value, &weight)| f64::from(value) * weight)
-        .sum();
-    for (values, weights) in values.zip(weight_chunks) {
-        for lane in 0..4 {
-            sums[lane] += f64::from(values[lane]) * weights[lane];
-        }
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 /// Fills [`Pools`]: [`sentence`](Self::sentence) opens a list, [`push`](Self::push) adds to it.

@@ -109,20 +109,12 @@ impl Space for PoolSpace<'_> {
     }
 
     fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
-        let mut best = None;
-        let (mut top, mut top_score) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        let mut visit = |candidate: usize| {
-            let score = self.scores[candidate];
-            let value = model * score + gain * self.gains[candidate];
-            if value > top || (value == top && score > top_score) {
-                (best, top, top_score) = (Some(candidate), value, score);
-            }
+        let Some(order) = self.among(k) else {
+            return crate::dense::argmax(&self.scores, &self.gains, model, gain);
         };
-        match self.among(k) {
-            None => (0..self.gains.len()).for_each(&mut visit),
-            Some(order) => order.into_iter().for_each(&mut visit),
-        }
-        best
+        let pick = |values: &[f64]| order.iter().map(|&place| values[place]).collect::<Vec<f64>>();
+        let found = crate::dense::argmax(&pick(&self.scores), &pick(&self.gains), model, gain);
+        found.map(|place| order[place])
     }
 
     fn top(&self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {

@@ -1,0 +1,128 @@
+//! The two inner loops of every learner over lists, written so that they use the vector unit.
+
+/// Lanes are fixed: the order of additions, and so the result, is the same on every machine.
+const LANES: usize = 4;
+
+/// Appends the product of each row of `block` with `weights`, whose length is a row's.
+pub fn products(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { products_avx2(block, weights, out) };
+    }
+    products_anywhere(block, weights, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn products_avx2(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
+    products_anywhere(block, weights, out);
+}
+
+// Plain loops, no closures: a closure would be compiled without the instructions of its caller.
+#[inline(always)]
+fn products_anywhere(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
+    let (weights, last) = weights.as_chunks::<LANES>();
+    let width = weights.len() * LANES + last.len();
+    let start = out.len();
+    out.resize(start + block.len() / width, 0.0);
+    for (row, product) in block.chunks_exact(width).zip(&mut out[start..]) {
+        let (row, rest) = row.as_chunks::<LANES>();
+        let mut sums = [0.0; LANES];
+        for (values, weights) in row.iter().zip(weights) {
+            for lane in 0..LANES {
+                sums[lane] += f64::from(values[lane]) * weights[lane];
+            }
+        }
+        for (lane, (&value, &weight)) in rest.iter().zip(last).enumerate() {
+            sums[lane] += f64::from(value) * weight;
+        }
+        *product = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    }
+}
+
+/// The place of the largest `model·score + gain·gain`; among equals the one with the highest score,
+/// then the first. None if there is no number among them.
+pub fn argmax(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { argmax_avx2(scores, gains, model, gain) };
+    }
+    argmax_anywhere(scores, gains, model, gain)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn argmax_avx2(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Option<usize> {
+    argmax_anywhere(scores, gains, model, gain)
+}
+
+#[inline(always)]
+fn argmax_anywhere(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Option<usize> {
+    let (score_chunks, score_rest) = scores.as_chunks::<LANES>();
+    let (gain_chunks, gain_rest) = gains.as_chunks::<LANES>();
+    let mut tops = [f64::NEG_INFINITY; LANES];
+    for (scores, gains) in score_chunks.iter().zip(gain_chunks) {
+        for lane in 0..LANES {
+            let value = model * scores[lane] + gain * gains[lane];
+            tops[lane] = if value > tops[lane] { value } else { tops[lane] };
+        }
+    }
+    for (lane, (score, own)) in score_rest.iter().zip(gain_rest).enumerate() {
+        let value = model * score + gain * own;
+        tops[lane] = if value > tops[lane] { value } else { tops[lane] };
+    }
+    let top = tops[0].max(tops[1]).max(tops[2].max(tops[3]));
+    let mut best = None;
+    let mut best_score = f64::NEG_INFINITY;
+    let mut consider = |place: usize, score: f64, own: f64| {
+        if model * score + gain * own == top && (best.is_none() || score > best_score) {
+            (best, best_score) = (Some(place), score);
+        }
+    };
+    for (chunk, (scores, gains)) in score_chunks.iter().zip(gain_chunks).enumerate() {
+        let mut hit = false;
+        for lane in 0..LANES {
+            hit |= model * scores[lane] + gain * gains[lane] == top;
+        }
+        if hit {
+            for lane in 0..LANES {
+                consider(chunk * LANES + lane, scores[lane], gains[lane]);
+            }
+        }
+    }
+    let start = score_chunks.len() * LANES;
+    for (place, (&score, &own)) in score_rest.iter().zip(gain_rest).enumerate() {
+        consider(start + place, score, own);
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{argmax, products};
+
+    #[test]
+    fn products_are_those_of_the_plain_sum() {
+        for width in 1..12 {
+            let block: Vec<f32> = (0..width * 5).map(|at| (at as f32 * 0.37).sin()).collect();
+            let weights: Vec<f64> = (0..width).map(|at| (at as f64 * 0.71).cos()).collect();
+            let mut out = Vec::new();
+            products(&block, &weights, &mut out);
+            for (row, product) in block.chunks(width).zip(out) {
+                let plain: f64 = row.iter().zip(&weights).map(|(&x, w)| f64::from(x) * w).sum();
+                assert!((plain - product).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn ties_go_to_the_higher_score_then_to_the_first() {
+        let gains = [0.5, 0.9, 0.9, 0.9, 0.1];
+        assert_eq!(argmax(&[5.0, 1.0, 3.0, 3.0, 9.0], &gains, 0.0, 1.0), Some(2));
+        assert_eq!(argmax(&[1.0, 2.0, 2.0], &[0.0; 3], 1.0, 0.0), Some(1));
+        assert_eq!(argmax(&[], &[], 1.0, 1.0), None);
+        assert_eq!(argmax(&[f64::NAN; 7], &[0.0; 7], 1.0, 0.0), None);
+    }
+}
