@@ -123,7 +123,9 @@ class Online:
                         for part in ("weights", "lag", "steps", "gain", "update")
                     )
                 )
-                learner.slow_down(self.slow_down**done)
+                # As often as it was done, so that rounding is the same too.
+                for _ in range(done):
+                    learner.slow_down(self.slow_down)
         for epoch in range(done + 1, self.passes + 1):
             before = np.mean([learner.weights for learner in learners], axis=0)
             order = (

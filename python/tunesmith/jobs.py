@@ -119,7 +119,9 @@ def run_jobs(
                 if name.startswith("state.")
             }
     for job in jobs[len(finals) :]:
-        final = _run(job, tuner, start, evaluate, journal, finals, best, resumed)
+        # A tuner that ended early does not know it from its state.
+        ended = bool(best.pop("ended", False))
+        final = _run(job, tuner, start, evaluate, journal, finals, best, resumed, ended)
         finals.append(final)
         best, resumed = {}, None
         journal.checkpoint(_finals(finals), {"finished": len(finals), "best": {}}, now=True)
@@ -139,10 +141,11 @@ def _run(
     finals: Sequence[Vector],
     best: dict[str, Any],
     resumed: Mapping[str, npt.NDArray[Any]] | None,
+    ended: bool,
 ) -> Vector:
     names = job.task.pools.names
     began = time.perf_counter()
-    for epoch in tuner.epochs(job.task, start, job.seed, resumed):
+    for epoch in () if ended else tuner.epochs(job.task, start, job.seed, resumed):
         seen = evaluate(job.task, epoch.weights)
         value = seen["heldout_gain" if job.keep == "heldout" else "gain"]
         if not best or job.keep == "last" or value > best["value"]:
@@ -169,6 +172,7 @@ def _run(
         arrays = {**_finals(finals), "best": best["weights"]}
         arrays |= {f"state.{name}": array for name, array in epoch.state.items()}
         state = {key: value for key, value in best.items() if key != "weights"}
+        state["ended"] = epoch.last
         journal.checkpoint(arrays, {"finished": len(finals), "best": state}, now=False)
         began = now
     if not best:

@@ -56,7 +56,8 @@ class Ranking:
                 task.threads,
             )
             solution, loss = logistic_regression(task, rows, solution, self.l2)
-            weights = (1.0 - self.interpolate) * weights + self.interpolate * solution
+            # Rounding must not carry a weight past its bounds, nor move a fixed one.
+            weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)
             yield Epoch(
                 number,
                 weights,
