@@ -28,6 +28,7 @@ class Reading:
     per_sentence: int | None = None
     keyed: bool = False
     first_id: int = 0
+    sentences: int | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Read:
     """Lists as they were read, and what was left out."""
 
     pools: Pools
-    parts: list[Pools]
     skipped: list[Skipped]
 
 
@@ -49,8 +49,8 @@ def read_pools(
     """Read n-best lists with their references; several files are merged sentence by sentence.
 
     Options are those of `Reading`: format, skip_bad, keep_blank, columns, features, per_sentence,
-    keyed, first_id. Refuses bad input with file, line and remedy; with `skip_bad` bad lines, and
-    sentences whose references are all blank, are left out.
+    keyed, first_id, sentences. Refuses bad input with file, line and remedy; with `skip_bad` bad
+    lines, and sentences whose references are all blank, are left out.
     """
     reading = Reading(**options)  # type: ignore[arg-type]
     return read_lists(_files(nbest), _files(references), source, reading).pools
@@ -62,11 +62,10 @@ def read_lists(
     source: File | None = None,
     reading: Reading | None = None,
 ) -> Read:
-    """Read as `read_pools` does; tell what was left out, and keep each file's lists."""
+    """Read as `read_pools` does, and tell what was left out."""
     reading = reading or Reading()
     if not nbest:
         raise InputError("no n-best file is given", remedy="name at least one")
-    wanted = None if not references else _count(references, reading)
     skipped: list[Skipped] = []
     parts = []
     for path in nbest:
@@ -78,7 +77,7 @@ def read_lists(
             columns=reading.columns,
             features=reading.features,
             per_sentence=reading.per_sentence,
-            sentences=wanted,
+            sentences=reading.sentences,
             keyed=reading.keyed,
             first_id=reading.first_id,
         )
@@ -107,9 +106,34 @@ def read_lists(
     if len(parts) > 1:
         pools.origin = merged.origin
     if blank:
-        kept = [i for i in range(pools.sentences) if i not in set(blank)]
-        pools, parts = pools.subset(kept), [part.subset(kept) for part in parts]
-    return Read(pools, parts, skipped)
+        left_out = set(blank)
+        pools = pools.subset([i for i in range(pools.sentences) if i not in left_out])
+    return Read(pools, skipped)
+
+
+def read_outputs(
+    outputs: Sequence[File], references: Sequence[File], keep_blank: bool = False
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the lines of outputs, blank ones included, and the references of each line.
+
+    Refuses files of unequal length, and blank references unless they are to be kept.
+    """
+    texts = [
+        [lines[0] for lines in read_references([output], keep_blank=True).texts]
+        for output in outputs
+    ]
+    told = read_references(references, keep_blank=keep_blank).texts
+    for output, lines in zip(outputs, texts, strict=True):
+        if len(lines) != len(told):
+            raise InputError(
+                f"{len(lines)} lines, but {len(told)} references",
+                str(output),
+                min(len(lines), len(told)) + 1,
+                remedy="give outputs and references of the same sentences, a line for each",
+            )
+    if not told:
+        raise InputError("no references", str(references[0]), remedy="check the file")
+    return texts, told
 
 
 def read_weights(path: File) -> Weights:
@@ -127,18 +151,17 @@ def _files(given: File | Sequence[File]) -> list[File]:
     return [given] if isinstance(given, str | PathLike) else list(given)
 
 
-def _count(references: Sequence[File], reading: Reading) -> int | None:
-    """Return the number of sentences that the references tell of, for lists missing at the end."""
-    if reading.keyed:
-        return None
-    first = read_references(references[:1], keep_blank=True)
-    return len(first.texts)
-
-
 def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
-    keys = parts[0].core.keys
+    first = parts[0]
     for part, path in zip(parts, nbest, strict=True):
-        if part.core.keys != keys:
+        if part.sentences != first.sentences:
+            raise InputError(
+                f"{part.sentences} sentences, but {nbest[0]} has {first.sentences}",
+                str(path),
+                remedy="give lists of the same sentences; for lists at the end that are empty, "
+                "say how many sentences there are",
+            )
+        if part.core.keys != first.core.keys:
             raise InputError(
                 "its sentences are not those of the first file",
                 str(path),

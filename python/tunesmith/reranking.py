@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 
 import numpy as np
@@ -17,19 +18,25 @@ from tunesmith.spaces import Pools
 STREAMED = 1000
 
 
+@dataclass(frozen=True)
+class Applied:
+    """What applying weights has left out and not met; lines add to it as they are taken."""
+
+    skipped: list[Skipped] = field(default_factory=list)
+    met: set[str] = field(default_factory=set)
+
+    def unknown(self, weights: Weights) -> list[str]:
+        """Return the weights, other than zero, that met no feature."""
+        return sorted(name for name, value in weights.items() if value and name not in self.met)
+
+
 def apply_lines(
-    nbest: File, weights: Weights, reading: Reading, threads: int = 0
-) -> tuple[Iterator[str], Callable[[], set[str]]]:
-    """Return the best hypothesis of each list, one by one, and a function that tells, after the
-    last, which weights met no feature."""
-    met: set[str] = set()
-
-    def lines() -> Iterator[str]:
-        for part in _parts(nbest, reading):
-            met.update(part.names)
-            yield from part.outputs(part.best(weights, threads))
-
-    return lines(), lambda: {name for name, value in weights.items() if value} - met
+    nbest: File, weights: Weights, reading: Reading, applied: Applied, threads: int = 0
+) -> Iterator[str]:
+    """Yield the best hypothesis of each list."""
+    for part in _parts(nbest, reading, applied):
+        applied.met.update(part.names)
+        yield from part.outputs(part.best(weights, threads))
 
 
 def apply_nbest(
@@ -40,11 +47,8 @@ def apply_nbest(
     format: str | None,
     reading: Reading,
     threads: int = 0,
-) -> tuple[list[str], list[Skipped]]:
-    """Write the lists in their new order with the model's score under `name`.
-
-    Returns the weights that met no feature, and what reading left out.
-    """
+) -> Applied:
+    """Write the lists in their new order with the model's score under `name`."""
     read = read_lists([nbest], (), None, reading)
     pools = read.pools
     scores = pools.core.dot(pools.vector(weights), threads)
@@ -61,17 +65,16 @@ def apply_nbest(
         first_id=reading.first_id,
         keyed=reading.keyed,
     )
-    known = set(pools.names)
-    return sorted(n for n, value in weights.items() if value and n not in known), read.skipped
+    return Applied(read.skipped, set(pools.names))
 
 
-def _parts(nbest: File, reading: Reading) -> Iterator[Pools]:
+def _parts(nbest: File, reading: Reading, applied: Applied) -> Iterator[Pools]:
     """Yield the lists a thousand at a time where the format can be streamed, else all at once."""
-    plain = Reading(format=reading.format, skip_bad=reading.skip_bad)
+    plain = Reading(format=reading.format)
     if reading == plain and (reading.format or detect(nbest)) in NATIVE:
-        for part in read_stream(
-            fspath(nbest), reading.format, limit=STREAMED, skip_bad=reading.skip_bad
-        ):
+        for part in read_stream(fspath(nbest), reading.format, limit=STREAMED):
             yield Pools(part)
     else:
-        yield read_lists([nbest], (), None, reading).pools
+        read = read_lists([nbest], (), None, reading)
+        applied.skipped.extend(read.skipped)
+        yield read.pools

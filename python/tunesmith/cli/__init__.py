@@ -4,31 +4,66 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tunesmith import __version__
 from tunesmith.cli import compare, demo, presets, report, rerank, score
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
+
+class Commands(TyperGroup):
+    """All commands; what cannot be used ends with a message and exit code 2, never a traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order in which one meets them."""
+        return ["demo", "rerank", "score", "compare", "report", "presets"]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, and hand over all it wrote before saying that it went well."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except InputError as error:
+            fail(str(error), 2)
+        except KeyboardInterrupt:
+            fail("interrupted (a run with --run goes on with --resume)", 130)
+        except OSError as error:
+            if error.filename is not None:
+                reason = f"{error.filename}: {error.strerror or error}"
+                fail(f"{reason} (check the path, its permissions and the free space)", 2)
+            # What is left in the buffer cannot be written either; the interpreter must not try.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                sys.exit(141)  # The reader has seen enough, as `head` does.
+            fail(
+                f"standard output: {error.strerror or error} (check what it is directed to, and "
+                "the free space)",
+                2,
+            )
+
+
 app = typer.Typer(
     name="tunesmith",
-    help="Learn the weights of models that choose among outputs: re-rank n-best lists, on any "
-    "metric, with every published tuner.",
+    cls=Commands,
+    help="Learn the weights of models that choose among outputs: re-rank n-best\n"
+    "lists, on any metric, with every published tuner.",
     epilog="Start with: tunesmith demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
 )
+app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(rerank.app, name="rerank")
 app.command("score", epilog=score.EXAMPLES)(score.score)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
-app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 
 
 def _version(asked: bool) -> None:
@@ -40,23 +75,15 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Show the version.", callback=_version, is_eager=True, metavar=""
+        ),
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line; input that cannot be used ends with a message and exit code 2."""
-    try:
-        app()
-    except InputError as error:
-        fail(str(error), 2)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader has seen enough; the interpreter must not complain about it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(141)
-        fail(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "), 2)
-    except KeyboardInterrupt:
-        fail("interrupted; a run with --run goes on with --resume", 130)
+    """Run the command line."""
+    app()

@@ -9,110 +9,105 @@ import typer
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
 from tunesmith.errors import InputError
-from tunesmith.formats import read_references
-from tunesmith.metrics import get_metric
+from tunesmith.metrics import Metric
+from tunesmith.metrics.base import Rows
+from tunesmith.reading import read_outputs
 from tunesmith.significance import SEED, compare_runs, paired_bootstrap, paired_randomisation
 
 EXAMPLES = (
-    "Examples: tunesmith compare base.txt new.txt -r ref · several runs of a system, separated by "
-    "commas, are compared as in Clark et al. 2011: tunesmith compare b1.txt,b2.txt,b3.txt "
-    "n1.txt,n2.txt,n3.txt -r ref"
+    "Examples:\n\n"
+    "  tunesmith compare base.txt new.txt other.txt -r ref\n\n"
+    "  tunesmith compare base1.txt,base2.txt new1.txt,new2.txt -r ref\n\n"
+    "Runs of a system, separated by commas, are compared as in Clark et al. 2011."
 )
 
 
 def compare(
     systems: Annotated[
         list[str],
-        typer.Argument(help="The baseline, then systems: files, or runs FILE,FILE,… of one."),
+        typer.Argument(metavar="BASE SYSTEM", help="Outputs, or runs FILE,FILE,… of a system."),
     ],
     reference: o.References = None,
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", help="One or more, as in bleu,chrf,ter.")
-    ] = "bleu,chrf,ter",
-    samples: Annotated[int, typer.Option("--samples", help="Random draws of the tests.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws.")] = SEED,
-    keep_blank: o.KeepBlank = False,
+    metric: o.MetricNames = "bleu,chrf,ter",
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", min=1, help="Random draws of the tests.")
+    ] = 1000,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the draws.")
+    ] = SEED,
+    keep_blank: o.BlankReferences = False,
     json: o.Json = False,
 ) -> None:
-    """Compare systems with a baseline: paired bootstrap and approximate randomisation."""
+    """Compare systems with a baseline: bootstrap and approximate randomisation."""
     if len(systems) < 2:
         raise InputError("only one system", remedy="give the baseline and at least one system")
-    groups = [system.split(",") for system in systems]
-    texts = [
-        [[line[0] for line in read_references([run], keep_blank=True).texts] for run in group]
-        for group in groups
-    ]
-    first = len(texts[0][0])
-    for group, outputs in zip(groups, texts, strict=True):
-        for file, output in zip(group, outputs, strict=True):
-            if len(output) != first:
-                raise InputError(
-                    f"{len(output)} sentences, but {groups[0][0]} has {first}",
-                    file,
-                    remedy="compare outputs of the same sentences",
-                )
-    references = read_references(reference or [], sentences=first, keep_blank=keep_blank).texts
-    found: dict[str, list[dict[str, Any]]] = {}
-    for name in o.metric_list(metric):
-        measured = get_metric(name)
-        stats = [[measured.stats(output, references) for output in outputs] for outputs in texts]
-        rows = table(
-            f"\n{measured.label}",
-            "system",
-            "score",
-            "difference",
-            "95%",
-            "p bootstrap",
-            "p randomisation",
-        )
-        base = stats[0]
-        means = [measured.scores([run.sum(axis=0) for run in runs]).mean() for runs in stats]
-        rows.add_row(systems[0], f"{means[0]:.2f}", "", "", "", "")
-        found[name] = [{"system": systems[0], "score": float(means[0])}]
-        for system, runs, mean in zip(systems[1:], stats[1:], means[1:], strict=True):
-            row: dict[str, Any] = {"system": system, "score": float(mean)}
-            if len(base) == len(runs) == 1:
-                boot = paired_bootstrap(measured, base[0], runs[0], samples, seed)
-                swap = paired_randomisation(measured, base[0], runs[0], samples, seed)
-                row |= {
-                    "difference": boot.difference,
-                    "ci": list(boot.ci),
-                    "p_bootstrap": boot.p,
-                    "p_randomisation": swap.p,
-                }
-                rows.add_row(
-                    system,
-                    f"{mean:.2f}",
-                    f"{boot.difference:+.2f}",
-                    f"[{boot.ci[0]:+.2f}, {boot.ci[1]:+.2f}]",
-                    f"{boot.p:.4f}",
-                    f"{swap.p:.4f}",
-                )
-            else:
-                both = compare_runs(measured, base, runs, samples, seed)
-                row |= {
-                    "difference": both.difference,
-                    "p_randomisation": both.p,
-                    "s_sel": both.system.s_sel,
-                    "s_test": both.system.s_test,
-                    "baseline_s_sel": both.baseline.s_sel,
-                    "runs": list(both.system.scores),
-                }
-                rows.add_row(
-                    system,
-                    f"{mean:.2f} ± {both.system.s_test:.2f}",
-                    f"{both.difference:+.2f}",
-                    f"s_sel {both.system.s_sel:.2f}",
-                    "",
-                    f"{both.p:.4f}",
-                )
-            found[name].append(row)
+    metrics = {name: o.measured(name, reference) for name in o.metric_list(metric)}
+    groups = [[run for run in system.split(",") if run] for system in systems]
+    files = [run for group in groups for run in group]
+    texts, references = read_outputs(files, reference or [], keep_blank)
+    found = {}
+    for name, measured in metrics.items():
+        rows = iter([measured.stats(output, references) for output in texts])
+        base, *others = [[next(rows) for _ in group] for group in groups]
+        found[name] = [{"system": systems[0], "score": _mean(measured, base)}]
+        for system, runs in zip(systems[1:], others, strict=True):
+            compared = _compared(measured, base, runs, samples, seed)
+            found[name].append({"system": system, "score": _mean(measured, runs)} | compared)
         if not json:
-            out.print(rows)
-            out.print(
-                measured.signature(len(references[0]) if references else 1),
-                style="dim",
-                markup=False,
-            )
+            _show(measured, found[name])
+            out.print(measured.signature(len(references[0])), style="dim")
     if json:
         emit(found)
+
+
+def _mean(metric: Metric, runs: list[Rows]) -> float:
+    return float(metric.scores([run.sum(axis=0) for run in runs]).mean())
+
+
+def _compared(
+    metric: Metric, base: list[Rows], runs: list[Rows], samples: int, seed: int
+) -> dict[str, Any]:
+    """Return the difference to the baseline and how likely it is an accident."""
+    if len(base) == len(runs) == 1:
+        boot = paired_bootstrap(metric, base[0], runs[0], samples, seed)
+        swap = paired_randomisation(metric, base[0], runs[0], samples, seed)
+        return {
+            "difference": boot.difference,
+            "ci": list(boot.ci),
+            "p_bootstrap": boot.p,
+            "p_randomisation": swap.p,
+        }
+    both = compare_runs(metric, base, runs, samples, seed)
+    return {
+        "difference": both.difference,
+        "p_randomisation": both.p,
+        "s_sel": both.system.s_sel,
+        "s_test": both.system.s_test,
+        "baseline_s_sel": both.baseline.s_sel,
+        "baseline_s_test": both.baseline.s_test,
+        "runs": list(both.system.scores),
+        "baseline_runs": list(both.baseline.scores),
+    }
+
+
+def _show(metric: Metric, found: list[dict[str, Any]]) -> None:
+    """Print the systems: with an interval, or with the spread over runs and over test sets."""
+    several = any("s_sel" in row for row in found)
+    spread = ["s_sel", "s_test"] if several else ["95%", "p bootstrap"]
+    shown = table(f"\n{metric.label}", "system", "score", "difference", *spread, "p randomisation")
+    base = next((row for row in found if "baseline_s_sel" in row), {})
+    for number, row in enumerate(found):
+        cells = [row["system"], f"{row['score']:.2f}"]
+        if several:
+            prefix, source = ("", row) if number else ("baseline_", base)
+            told = [source.get(f"{prefix}{key}") for key in ("s_sel", "s_test")]
+            middle = ["" if value is None else f"{value:.2f}" for value in told]
+        else:
+            middle = [
+                f"[{row['ci'][0]:+.2f}, {row['ci'][1]:+.2f}]" if number else "",
+                f"{row['p_bootstrap']:.4f}" if number else "",
+            ]
+        difference = f"{row['difference']:+.2f}" if number else ""
+        p = f"{row['p_randomisation']:.4f}" if number else ""
+        shown.add_row(*cells, difference, *middle, p)
+    out.print(shown)

@@ -10,48 +10,76 @@ from typing import Any, NoReturn, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.status import Status
 from rich.table import Table
+from rich.text import Text
 
 from tunesmith.formats import Skipped
+from tunesmith.runs.plain import plain
 
-out = Console(soft_wrap=True, highlight=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
+# Only a terminal has an edge: a table in a file is as wide as what it holds.
+UNBOUNDED = 10_000
+
+# Neither markup nor emoji: names of features and files are printed as they are.
+out = Console(
+    soft_wrap=True,
+    highlight=False,
+    markup=False,
+    emoji=False,
+    width=None if sys.stdout.isatty() else UNBOUNDED,
+)
+err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def fail(message: str, code: int) -> NoReturn:
     """Print an error and leave."""
-    err.print("[bold red]error:[/] ", end="")
-    err.print(message, markup=False)
+    err.print(Text("error: ", style="bold red"), end="")
+    err.print(message)
     sys.exit(code)
 
 
 def note(message: str) -> None:
     """Print a message that is not data."""
-    err.print(message, markup=False)
+    err.print(message)
 
 
 def warn(message: str) -> None:
     """Print something that deserves a look."""
-    err.print("[bold yellow]warning:[/] ", end="")
-    err.print(message, markup=False)
+    err.print(Text("warning: ", style="bold yellow"), end="")
+    err.print(message)
 
 
 def emit(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout."""
-    print(json.dumps(value, ensure_ascii=False), flush=True)
+    """Print one JSON object on one line of stdout; what is not a number is null."""
+    print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False), flush=True)
 
 
-def tell_skipped(skipped: list[Skipped]) -> None:
-    """Say what reading left out."""
+def busy(what: str) -> Status:
+    """Return a block in which a terminal says what is being done."""
+    return err.status(what)
+
+
+def tell_skipped(skipped: list[Skipped]) -> dict[str, int]:
+    """Say what reading left out, and return how many lines for which reason."""
     for skip in skipped:
         warn(f"left out: {skip}")
+    return {skip.reason: skip.count for skip in skipped}
 
 
-def table(title: str, *columns: str) -> Table:
+def table(title: str, *columns: str, header: bool = True) -> Table:
     """Return a table whose first column is text and the others numbers."""
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=header,
+    )
     for number, column in enumerate(columns):
-        made.add_column(column, justify="left" if number == 0 else "right", no_wrap=number > 0)
+        made.add_column(
+            column, justify="left" if number == 0 else "right", no_wrap=number > 0, overflow="fold"
+        )
     return made
 
 
@@ -60,10 +88,10 @@ class Watch:
 
     def __init__(self, epochs: int | None = None) -> None:
         self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[news]}"),
+            TextColumn("{task.fields[news]}", markup=False),
             TimeElapsedColumn(),
             console=err,
             disable=not err.is_terminal,
@@ -88,16 +116,23 @@ class Watch:
         """Take note of an event."""
         if event["event"] == "start":
             note(
-                f"{event['preset']} for {event['metric']}: {event['sentences']} lists, "
-                f"{event['hypotheses']} hypotheses, {event['features']} features; "
+                f"{event['preset']} for {event['metric']}: {event['sentences']:,} lists, "
+                f"{event['hypotheses']:,} hypotheses, {event['features']:,} features\n"
                 f"start {event['start']:.2f}, oracle {event['oracle']:.2f}"
             )
-        if event["event"] != "epoch":
-            return
         kind = "fold" if "fold" in event else "run"
+        if kind not in event:
+            return
         name = f"{kind} {event[kind] + 1}"
         if name not in self._jobs:
             self._jobs[name] = self._progress.add_task(name, total=self._epochs, news="")
-        heldout = event.get("heldout")
-        news = f"{event['score']:.2f}" + ("" if heldout is None else f" (held-out {heldout:.2f})")
-        self._progress.update(self._jobs[name], completed=event["epoch"], news=news)
+        if event["event"] == "epoch":
+            heldout = event.get("heldout")
+            also = "" if heldout is None else f" (held-out {heldout:.2f})"
+            self._progress.update(
+                self._jobs[name], completed=event["epoch"], news=f"{event['score']:.2f}{also}"
+            )
+        else:
+            # A tuner that stopped early is done all the same.
+            done = self._progress.tasks[self._jobs[name]].completed
+            self._progress.update(self._jobs[name], total=done)

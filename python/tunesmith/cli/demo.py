@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -10,91 +11,116 @@ import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, emit, note, out, table
+from tunesmith.cli.rerank import epochs
 from tunesmith.errors import InputError
-from tunesmith.metrics import get_metric
+from tunesmith.metrics import Metric, get_metric
 from tunesmith.reading import read_pools
 from tunesmith.report import write_report
 from tunesmith.sample import write_sample
-from tunesmith.significance import paired_bootstrap
-from tunesmith.tuning import tune
+from tunesmith.spaces import Pools
+from tunesmith.tuning import Result, tune
 
-EXAMPLES = "Example: tunesmith demo --dir demo"
+EXAMPLES = "Examples:\n\n  tunesmith demo\n\n  tunesmith demo --dir demo"
 TUNERS = ("mert", "kbmira", "rm")
 
 
 def demo(
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Where to leave the files; else a new folder.")
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="Where to leave the files; else a new folder."),
     ] = None,
     threads: o.Threads = 0,
     json: o.Json = False,
 ) -> None:
-    """Make sample lists, tune them three ways, apply the weights and show what changed."""
-    if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise InputError("the folder is not empty", str(folder), remedy="name a new one")
+    """Make sample lists, tune them three ways, apply the weights, show what changed."""
     if folder is None:
         folder = Path(tempfile.mkdtemp(prefix="tunesmith-demo-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    note(f"1. sample lists: 300 sentences × 30 hypotheses for tuning, 300 for testing, in {folder}")
+    _empty(folder)
+    note("1. sample lists: 300 sentences × 30 hypotheses for tuning, as many for testing")
+    note(f"   in {folder}")
     write_sample(folder)
-    dev = read_pools(folder / "dev.nbest.gz", folder / "dev.ref")
-    test = read_pools(folder / "test.nbest.gz", folder / "test.ref")
+    lists = folder / "dev.nbest.gz", folder / "dev.ref"
+    heldout = folder / "test.nbest.gz", folder / "test.ref"
+    dev, test = read_pools(*lists), read_pools(*heldout)
     metric = get_metric("bleu")
-    note(
-        f"\n2. tune for BLEU (sentences are ordered by the system's own score at first)\n"
-        f"   $ tunesmith rerank tune {folder}/dev.nbest.gz -r {folder}/dev.ref -t mert …"
-    )
-    rows = table("", "tuner", "dev start", "dev tuned", "oracle", "test start", "test", "p", "s")
-    first = test.statistics(metric, test.first())
-    found = {}
-    best = None
+
+    note("\n2. tune their weights for BLEU, three ways")
+    results = []
     for name in TUNERS:
-        with Watch() as watch:
-            result = tune(
-                dev,
-                name,
-                metric,
-                heldout=test,
-                threads=threads,
-                run=folder / name,
-                listen=watch,
-            )
-        result.weights.save(folder / f"{name}.toml")
-        chosen = test.statistics(metric, test.best(result.weights, threads))
-        p = paired_bootstrap(metric, first, chosen).p
+        run, weights = folder / name, folder / f"{name}.toml"
+        _command(
+            ["tunesmith rerank tune", lists[0], "-r", lists[1], "--tuner", name],
+            ["--heldout", heldout[0], "--heldout-reference", heldout[1]],
+            ["--run", run, "--out", weights],
+        )
+        with Watch(epochs(name, {})) as watch:
+            result = tune(dev, name, metric, heldout=test, threads=threads, run=run, listen=watch)
+        result.weights.save(weights)
+        results.append(result)
+    best = max(results, key=lambda result: result.heldout or 0.0)
+    if not json:
+        _show_results(results)
+
+    note("\n3. apply the best to lists that it has not seen")
+    _command(["tunesmith rerank apply", heldout[0], "-w", folder / f"{best.tuner}.toml"])
+    if not json:
+        _show_changes(test, metric, best, threads)
+
+    note("\n4. see how it went: open this file in a browser")
+    _command(["tunesmith report", folder / best.tuner])
+    report = write_report(folder / best.tuner)
+    if json:
+        told = {result.tuner: result.to_json() for result in results}
+        emit({"folder": str(folder), "report": str(report), "tuners": told})
+    else:
+        print(report)
+
+
+def _empty(folder: Path) -> None:
+    """Make the folder, or refuse one that holds something."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise InputError("not a folder", str(folder), remedy="name a new one") from error
+    if any(folder.iterdir()):
+        raise InputError("the folder is not empty", str(folder), remedy="name a new one")
+
+
+def _command(*lines: list[str | Path]) -> None:
+    """Show what to type for the same."""
+    shown = [
+        " ".join(shlex.quote(str(word)) if isinstance(word, Path) else word for word in line)
+        for line in lines
+    ]
+    note("   $ " + " \\\n       ".join(shown))
+
+
+def _show_results(results: list[Result]) -> None:
+    rows = table("", "", "start", "tuned", "oracle", "unseen start", "unseen tuned", "p", "seconds")
+    for result in results:
+        scores = result.start, result.tuned, result.oracle, result.heldout_start, result.heldout
         rows.add_row(
-            name,
-            f"{result.start:.2f}",
-            f"{result.tuned:.2f}",
-            f"{result.oracle:.2f}",
-            f"{result.heldout_start:.2f}",
-            f"{result.heldout:.2f}",
-            f"{p:.3f}",
+            result.tuner,
+            *(f"{score:.2f}" for score in scores),
+            f"{result.significance['bootstrap']['p']:.3f}",
             f"{result.seconds:.2f}",
         )
-        found[name] = {key: value for key, value in result.to_json().items() if key != "weights"}
-        if best is None or (result.heldout or 0.0) > (best.heldout or 0.0):
-            best = result
-    assert best is not None
+    out.print()
     out.print(rows)
-    out.print(best.signature, style="dim", markup=False)
-    weights = table(f"\n3. what {best.tuner} learnt", "feature", "weight")
+    out.print(results[0].signature, style="dim")
+
+
+def _show_changes(test: Pools, metric: Metric, best: Result, threads: int) -> None:
+    """Print the weights, and the sentences that gained most."""
+    weights = table(f"\nwhat {best.tuner} learnt", "feature", "weight", header=False)
     for feature, value in best.weights.top(10).items():
         weights.add_row(feature, f"{value:+.4f}")
     out.print(weights)
-    out.print(
-        f"\n[bold]4. before and after[/]  $ tunesmith rerank apply test.nbest.gz "
-        f"-w {best.tuner}.toml"
-    )
-    before, after = test.outputs(test.first()), test.outputs(test.best(best.weights, threads))
-    gain = metric.native.sentence_gains(test.statistics(metric, test.best(best.weights, threads)))
-    gain -= metric.native.sentence_gains(first)
+    out.print("\nbefore and after", style="bold")
+    first, chosen = test.first(), test.best(best.weights, threads)
+    before, after = test.outputs(first), test.outputs(chosen)
+    gain = metric.native.sentence_gains(test.statistics(metric, chosen))
+    gain -= metric.native.sentence_gains(test.statistics(metric, first))
     for i in sorted(range(test.sentences), key=lambda i: -gain[i])[:3]:
-        out.print(f"  - {before[i]}", style="red", markup=False)
-        out.print(f"  + {after[i]}", style="green", markup=False)
-    report = write_report(folder / best.tuner)
-    note(f"\n5. the report of the run\n   $ tunesmith report {folder / best.tuner}")
-    if json:
-        emit({"folder": str(folder), "report": str(report), "tuners": found})
-    else:
-        print(report)
+        out.print(f"- {before[i]}", style="red")
+        out.print(f"+ {after[i]}", style="green")

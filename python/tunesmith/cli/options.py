@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -9,55 +12,133 @@ import typer
 
 from tunesmith.errors import InputError
 from tunesmith.formats import names
-from tunesmith.metrics import metric_names
+from tunesmith.metrics import Metric, get_metric, metric_names
 from tunesmith.reading import Reading
 
+LISTS = "Reading the lists"
+
+# A metric takes what its name says: columns are scores that come with the hypotheses.
+METRICS = "bleu, chrf, chrf++, ter, wer, cer or column:NAME"
+
+Nbest = Annotated[
+    list[Path], typer.Argument(metavar="NBEST", help="N-best lists; several are merged.")
+]
 References = Annotated[
     list[Path] | None,
     typer.Option(
-        "--reference", "-r", help="References, one per line; repeat for several per sentence."
+        "--reference",
+        "-r",
+        metavar="FILE",
+        help="References, one per line; repeat for several per sentence.",
     ),
 ]
 MetricName = Annotated[
     str,
     typer.Option(
-        "--metric",
-        "-m",
-        help="bleu, chrf, chrf++, ter, wer, cer, column:NAME; options as in bleu:tokenize=none.",
+        "--metric", "-m", metavar="NAME", help=f"{METRICS}; with options: bleu:tokenize=none."
     ),
+]
+MetricNames = Annotated[
+    str,
+    typer.Option("--metric", "-m", metavar="NAMES", help="One or more, separated by commas."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help=f"Format of the lists: {', '.join(names())}; found out if left."),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"{', '.join(names())}; found out if not given.",
+        rich_help_panel=LISTS,
+    ),
 ]
 SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out bad lines and count them instead of stopping.")
+    bool,
+    typer.Option(
+        "--skip-bad",
+        metavar="",
+        help="Leave out bad lines and count them instead of stopping.",
+        rich_help_panel=LISTS,
+    ),
 ]
 KeepBlank = Annotated[
-    bool, typer.Option("--keep-blank", help="Take blank hypotheses and references as they are.")
+    bool,
+    typer.Option(
+        "--keep-blank",
+        metavar="",
+        help="Take blank hypotheses and references as they are.",
+        rich_help_panel=LISTS,
+    ),
+]
+BlankReferences = Annotated[
+    bool, typer.Option("--keep-blank", metavar="", help="Take blank references as they are.")
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
-        help="NAME: a feature of the lists that is a score to tune for (column:NAME), not a "
-        "feature; NAME=FILE: such scores from a file, one per hypothesis.",
+        metavar="NAME[=FILE]",
+        help="Scores to tune for, such as COMET: a feature of the lists, or a file with one "
+        "number per hypothesis.",
+        rich_help_panel=LISTS,
     ),
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option("--feature", help="NAME=FILE: one more feature, a number per hypothesis."),
+    typer.Option(
+        "--feature",
+        metavar="NAME=FILE",
+        help="One more feature, from a file with one number per hypothesis.",
+        rich_help_panel=LISTS,
+    ),
 ]
 PerSentence = Annotated[
     int | None,
-    typer.Option("--per-sentence", help="Hypotheses per sentence, for formats that do not say."),
+    typer.Option(
+        "--per-sentence",
+        metavar="N",
+        min=1,
+        help="Hypotheses per sentence, for formats that do not say.",
+        rich_help_panel=LISTS,
+    ),
 ]
-FirstId = Annotated[int, typer.Option("--first-id", help="Number of the first sentence.")]
-Keyed = Annotated[bool, typer.Option("--keyed", help="Sentence ids are labels, not numbers.")]
+Sentences = Annotated[
+    int | None,
+    typer.Option(
+        "--sentences",
+        metavar="N",
+        min=1,
+        help="Number of sentences: lists missing at the end are empty.",
+        rich_help_panel=LISTS,
+    ),
+]
+FirstId = Annotated[
+    int,
+    typer.Option(
+        "--first-id",
+        metavar="N",
+        min=0,
+        help="Number of the first sentence.",
+        rich_help_panel=LISTS,
+    ),
+]
+Keyed = Annotated[
+    bool,
+    typer.Option(
+        "--keyed",
+        metavar="",
+        help="Sentence ids are labels, not numbers.",
+        rich_help_panel=LISTS,
+    ),
+]
 Threads = Annotated[
-    int, typer.Option("--threads", "-j", help="Threads; 0: one per core. Results do not depend.")
+    int,
+    typer.Option(
+        "--threads", "-j", metavar="N", min=0, help="0: one per core. Never changes a result."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object as the last line of stdout.")]
+Json = Annotated[
+    bool, typer.Option("--json", metavar="", help="One JSON object as the last line of stdout.")
+]
 
 
 def reading(
@@ -67,47 +148,39 @@ def reading(
     columns: list[str] | None,
     features: list[str] | None,
     per_sentence: int | None,
+    sentences: int | None,
     first_id: int,
     keyed: bool,
 ) -> Reading:
     """Return how to read lists, from the options as they were given."""
-    named = {name: file or None for name, file in (_pair(text) for text in columns or [])}
+    named = {name: file or None for name, _, file in (c.partition("=") for c in columns or [])}
     files = {}
-    for name, file in (_pair(text) for text in features or []):
-        if not file:
+    for name, _, file in (text.partition("=") for text in features or []):
+        if not name or not file:
             raise InputError(f"--feature {name} names no file", remedy="write NAME=FILE")
         files[name] = file
-    return Reading(format, skip_bad, keep_blank, named, files, per_sentence, keyed, first_id)
+    return Reading(
+        format, skip_bad, keep_blank, named, files, per_sentence, keyed, first_id, sentences
+    )
 
 
-def settings(pairs: list[str] | None) -> dict[str, str]:
-    """Read `key=value` options."""
-    found = {}
-    for text in pairs or []:
-        key, value = _pair(text)
-        if "=" not in text:
-            raise InputError(f"--set {text}", remedy="write key=value")
-        found[key] = value
-    return found
-
-
-def fixed(pairs: list[str] | None) -> dict[str, float]:
-    """Read `NAME=VALUE` weights."""
-    return {name: _number(f"--fix {name}", value) for name, value in map(_pair, pairs or [])}
-
-
-def bounds(pairs: list[str] | None) -> dict[str, tuple[float, float]]:
-    """Read `NAME=LOW:HIGH` bounds; either side may be left out."""
-    found = {}
-    for name, value in map(_pair, pairs or []):
-        low, colon, high = value.partition(":")
-        if not colon:
-            raise InputError(f"--bound {name}={value}", remedy="write NAME=LOW:HIGH, as LM0=0:")
-        found[name] = (
-            _number(f"--bound {name}", low or "-inf"),
-            _number(f"--bound {name}", high or "inf"),
+def one_list(reading: Reading, lists: Sequence[Path], heldout: Sequence[Path] = ()) -> Reading:
+    """Return how to read held-out lists; refuse files of numbers that fit one list only."""
+    files = [*reading.features, *(name for name, file in reading.columns.items() if file)]
+    if files and len(lists) + len(heldout) > 1:
+        raise InputError(
+            f"{len(lists) + len(heldout)} lists, but the file of {files[0]} belongs to one",
+            remedy="put its numbers into each list: tunesmith rerank apply --feature … --nbest-out",
         )
-    return found
+    return replace(reading, sentences=None)
+
+
+def measured(name: str, references: Sequence[Path] | None, option: str = "--reference") -> Metric:
+    """Return a metric; refuse one that needs references where there are none."""
+    metric = get_metric(name)
+    if not metric.columns and not references:
+        raise InputError(f"{metric.name} needs references", remedy=f"name them with {option} FILE")
+    return metric
 
 
 def metric_list(text: str) -> list[str]:
@@ -122,16 +195,54 @@ def metric_list(text: str) -> list[str]:
     return found
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, _, value = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
-    return name, value
+def settings(pairs: list[str] | None) -> dict[str, str]:
+    """Read `key=value` options."""
+    found = {}
+    for text in pairs or []:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise InputError(f"--set {text}", remedy="write key=value")
+        found[key] = value
+    return found
 
 
-def _number(what: str, text: str) -> float:
+def fixed(pairs: list[str] | None) -> dict[str, float]:
+    """Read `NAME=VALUE` weights; the name may hold further equal signs."""
+    found = {}
+    for text in pairs or []:
+        name, _, value = text.rpartition("=")
+        number = _number(value)
+        if not name or not isfinite(number):
+            raise InputError(f"--fix {text}", remedy="write NAME=VALUE with a finite number")
+        found[name] = number
+    return found
+
+
+def bounds(pairs: list[str] | None) -> dict[str, tuple[float, float]]:
+    """Read `NAME=LOW:HIGH` bounds; either side may be left out."""
+    found = {}
+    for text in pairs or []:
+        name, _, value = text.rpartition("=")
+        low, colon, high = value.partition(":")
+        sides = _number(low or "-inf"), _number(high or "inf")
+        if not name or not colon or isnan(sides[0]) or isnan(sides[1]):
+            raise InputError(f"--bound {text}", remedy="write NAME=LOW:HIGH, for instance LM0=0:")
+        found[name] = sides
+    return found
+
+
+def writable(target: Path | None, *, folder: bool = False) -> None:
+    """Refuse, before any work, to write where nothing can be: a format may make a folder."""
+    if target is None:
+        return
+    if target.is_dir() and not folder:
+        raise InputError("is a directory", str(target), remedy="name a file inside it")
+    if not target.parent.is_dir():
+        raise InputError("there is no such directory", str(target.parent), remedy="make it first")
+
+
+def _number(text: str) -> float:
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = float("nan")
-    if value != value:
-        raise InputError(f"{what} is {text!r}", remedy="give a number")
-    return value
+        return float("nan")

@@ -12,11 +12,13 @@ from tunesmith.cli.console import emit, out, table
 from tunesmith.errors import InputError
 from tunesmith.presets import PRESETS, preset_options
 
-EXAMPLES = "Examples: tunesmith presets · tunesmith presets rm"
+EXAMPLES = "Examples:\n\n  tunesmith presets\n\n  tunesmith presets rm"
 
 
 def presets(
-    name: Annotated[str | None, typer.Argument(help="A tuner, to see its options.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A tuner, to see its options.")
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """List the tuners, or explain one."""
@@ -27,14 +29,14 @@ def presets(
         emit({key: preset_options(key) for key in chosen})
         return
     if name is None:
-        rows = table("", "tuner", "")
+        rows = table("", "tuner", "what it does")
         rows.columns[1].justify = "left"
         rows.columns[1].no_wrap = False
         for key, make in PRESETS.items():
             rows.add_row(key, (inspect.getdoc(make) or "").split("\n")[0])
         out.print(rows)
         return
-    out.print(inspect.getdoc(PRESETS[name]) or "", markup=False)
+    out.print(inspect.getdoc(PRESETS[name]) or "")
     rows = table("\nOptions (--set key=value)", "key", "default")
     for key, value in preset_options(name).items():
         rows.add_row(key, str(value))

@@ -11,17 +11,21 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import emit
 from tunesmith.report import write_report
 
-EXAMPLES = "Example: tunesmith report runs/rm --out rm.html"
+EXAMPLES = "Example:\n\n  tunesmith report runs/rm --out rm.html"
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The directory that was given to --run.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The directory that was given to --run.")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to; report.html in the run if left.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to; else report.html in the run."),
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """Write one self-contained HTML file: curves, weights, sentences that changed most."""
+    """Write one self-contained HTML file: curves, weights, sentences that changed."""
+    o.writable(out)
     written = write_report(run, out)
     if json:
         emit({"report": str(written)})

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
-from tunesmith.cli.console import (
-    Watch,
-    emit,
-    err,
-    fail,
-    note,
-    out,
-    table,
-    tell_skipped,
-    warn,
-)
+from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table, tell_skipped, warn
 from tunesmith.errors import InputError
+from tunesmith.features import Weights
 from tunesmith.formats import detect, names
-from tunesmith.metrics import get_metric
-from tunesmith.presets import PRESETS
-from tunesmith.reading import read_lists, read_weights
-from tunesmith.reranking import apply_lines, apply_nbest
+from tunesmith.presets import PRESETS, make_tuner, preset_options
+from tunesmith.reading import Reading, read_lists, read_weights
+from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
 from tunesmith.tuning import Result
 from tunesmith.tuning import tune as tune_pools
@@ -34,235 +26,385 @@ app = typer.Typer(
     help="Check n-best lists, tune weights on them, apply the weights.", no_args_is_help=True
 )
 
-Nbest = Annotated[list[Path], typer.Argument(help="N-best lists; several are merged.")]
+MEASURE = "Is it better?"
+WEIGHTS = "Weights"
+RUNS = "Runs"
 
 
 @app.command(
-    epilog="Example: tunesmith rerank check dev.nbest.gz -r dev.ref -m wer",
+    epilog="Examples:\n\n"
+    "  tunesmith rerank check dev.nbest.gz\n\n"
+    "  tunesmith rerank check dev.nbest.gz -r dev.ref -m wer",
 )
 def check(
-    nbest: Nbest,
+    nbest: o.Nbest,
     reference: o.References = None,
     metric: o.MetricName = "bleu",
+    show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="Features to show.")] = 30,
+    threads: o.Threads = 0,
+    json: o.Json = False,
     format: o.Format = None,
     skip_bad: o.SkipBad = False,
     keep_blank: o.KeepBlank = False,
     column: o.Columns = None,
     feature: o.Features = None,
     per_sentence: o.PerSentence = None,
+    sentences: o.Sentences = None,
     first_id: o.FirstId = 0,
     keyed: o.Keyed = False,
-    show: Annotated[int, typer.Option("--show", help="Features to show.")] = 30,
-    threads: o.Threads = 0,
-    json: o.Json = False,
 ) -> None:
-    """Say what is in n-best lists, what is wrong with them, and how much there is to gain."""
+    """Say what is in n-best lists, what is wrong with them, what there is to gain."""
     reading = o.reading(
-        format, skip_bad, keep_blank, column, feature, per_sentence, first_id, keyed
+        format, skip_bad, keep_blank, column, feature, per_sentence, sentences, first_id, keyed
     )
-    read = read_lists(nbest, reference or [], None, reading)
-    tell_skipped(read.skipped)
-    measured = get_metric(metric) if reference or metric.startswith("column:") else None
-    found = check_pools(read.pools, measured, threads)
+    o.one_list(reading, nbest)
+    measured = None
+    if reference or metric.startswith("column:"):
+        measured = o.measured(metric, reference)
+    with busy("reading"):
+        read = read_lists(nbest, reference or [], None, reading)
+    skipped = tell_skipped(read.skipped)
+    with busy("looking"):
+        found = check_pools(read.pools, measured, threads)
     if json:
-        emit(found)
+        emit({**found, "skipped": skipped})
         return
     kinds = ", ".join(sorted({format or detect(path) for path in nbest}))
-    out.print(f"[bold]{len(nbest)} file(s)[/], format {kinds}")
-    facts = table("Lists", "", "")
-    for key in (
-        "sentences",
-        "hypotheses",
-        "distinct_texts",
-        "features",
-        "empty_lists",
-        "single_lists",
-        "shortest",
-        "median",
-        "longest",
-    ):
-        facts.add_row(key.replace("_", " "), f"{found[key]:,}")
-    out.print(facts)
+    title = nbest[0].name if len(nbest) == 1 else f"{len(nbest)} files, merged"
+    show_lists(f"{title} ({kinds})", found)
     if measured is not None:
         scores = table(f"\n{measured.label}", "choice", "score")
-        for key in ("worst", "first", "oracle"):
+        for key in ("worst", "first", "oracle", "headroom"):
             scores.add_row(key, f"{found['scores'][key]:.2f}")
-        scores.add_row("headroom", f"{found['scores']['headroom']:.2f}")
         out.print(scores)
-        out.print(found["scores"]["signature"], style="dim", markup=False)
-    shown = table(
-        "\nFeatures", "name", "coverage", "lowest", "mean", "highest", "varies in", "correlation"
-    )
-    for row in found["feature_table"][:show]:
-        corr = row["correlation"]
-        shown.add_row(
-            row["name"],
-            f"{row['coverage']:.0%}",
-            f"{row['lowest']:.4g}",
-            f"{row['mean']:.4g}",
-            f"{row['highest']:.4g}",
-            f"{row['varies']:.0%}",
-            "" if corr is None else f"{corr:+.3f}",
-        )
-    out.print(shown)
-    if len(found["feature_table"]) > show:
-        out.print(f"… and {len(found['feature_table']) - show} more (--show)", style="dim")
+        out.print(found["scores"]["signature"], style="dim")
+    show_features(found["feature_table"], show)
     for finding in found["findings"]:
         warn(finding)
 
 
+def show_lists(title: str, found: dict[str, Any]) -> None:
+    """Print how many there are of what."""
+    facts = table(title, "", "", header=False)
+    for key in ("sentences", "hypotheses", "distinct_texts", "features", "columns"):
+        value = len(found[key]) if key == "columns" else found[key]
+        if value or key != "columns":
+            facts.add_row(key.replace("_", " "), f"{value:,}")
+    for key in ("empty_lists", "single_lists"):
+        facts.add_row(key.replace("_", " "), f"{found[key]:,}")
+    lengths = (found[key] for key in ("shortest", "median", "longest"))
+    facts.add_row("shortest, median, longest", " ".join(f"{length:,}" for length in lengths))
+    out.print(facts)
+
+
+def show_features(rows: list[dict[str, Any]], most: int) -> None:
+    """Print the table of features, the most frequent first."""
+    shown = table(
+        "\nFeatures", "name", "coverage", "lowest", "mean", "highest", "varies in", "correlation"
+    )
+    for row in rows[:most]:
+        numbers = [f"{row[key]:.4g}" for key in ("lowest", "mean", "highest")]
+        corr = "" if row["correlation"] is None else f"{row['correlation']:+.3f}"
+        coverage, varies = f"{row['coverage']:.0%}", f"{row['varies']:.0%}"
+        shown.add_row(row["name"], coverage, *numbers, varies, corr)
+    out.print(shown)
+    if len(rows) > most:
+        out.print(f"… and {len(rows) - most} more (--show)", style="dim")
+
+
 @app.command(
-    epilog="Examples: tunesmith rerank tune dev.nbest.gz -r dev.ref --tuner mert --metric bleu "
-    "--folds 5 --out weights.toml · tunesmith rerank tune run*.gz -r ref -t rm --set bound=2 "
-    "--run runs/rm --seeds 3 · tunesmith presets lists the tuners and their options",
+    epilog="Examples:\n\n"
+    "  tunesmith rerank tune dev.nbest.gz -r dev.ref -t mert --folds 5 -o w.toml\n\n"
+    "  tunesmith rerank tune run*.gz -r ref -t rm --set bound=2 --run runs/rm\n\n"
+    "  tunesmith rerank tune asr.jsonl -r asr.ref -m wer --bound 'lm*=0:' --seeds 3\n\n"
+    "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
 def tune(
-    nbest: Nbest,
+    nbest: o.Nbest,
     reference: o.References = None,
     tuner: Annotated[
-        str, typer.Option("--tuner", "-t", help=f"One of {', '.join(PRESETS)}.")
+        str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")
     ] = "kbmira",
     metric: o.MetricName = "bleu",
     out_file: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write the weights (TOML).")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="key=value: an option of the tuner.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Hold out each of K parts in turn.")] = 0,
+    threads: o.Threads = 0,
+    json: o.Json = False,
+    folds: Annotated[
+        int,
+        typer.Option(
+            "--folds",
+            metavar="K",
+            min=0,
+            help="Hold out each of K parts of the lists in turn.",
+            rich_help_panel=MEASURE,
+        ),
+    ] = 0,
     heldout: Annotated[
-        list[Path] | None, typer.Option("--heldout", help="N-best lists to score, not learn from.")
+        list[Path] | None,
+        typer.Option(
+            "--heldout",
+            metavar="NBEST",
+            help="Lists to score, not to learn from.",
+            rich_help_panel=MEASURE,
+        ),
     ] = None,
     heldout_reference: Annotated[
         list[Path] | None,
-        typer.Option("--heldout-reference", help="References of the held-out lists."),
+        typer.Option(
+            "--heldout-reference",
+            metavar="FILE",
+            help="References of the held-out lists.",
+            rich_help_panel=MEASURE,
+        ),
+    ] = None,
+    second_metric: Annotated[
+        str | None,
+        typer.Option(
+            "--second-metric",
+            metavar="NAME",
+            help="A metric that is watched, not tuned.",
+            rich_help_panel=MEASURE,
+        ),
     ] = None,
     weights: Annotated[
         Path | None,
-        typer.Option("--weights", "-w", help="Weights to start from (TOML, moses.ini, cdec)."),
+        typer.Option(
+            "--weights",
+            "-w",
+            metavar="FILE",
+            help="Weights to start from: TOML, moses.ini, or lines of name and value.",
+            rich_help_panel=WEIGHTS,
+        ),
     ] = None,
-    source: Annotated[
-        Path | None, typer.Option("--source", help="Source sentences, for lengths and the report.")
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", help="Runs to average.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the first run.")] = 1,
-    keep: Annotated[
-        str, typer.Option("--keep", help="Epoch to keep: best, last or heldout.")
-    ] = "best",
     bound: Annotated[
         list[str] | None,
-        typer.Option("--bound", help="NAME=LOW:HIGH, patterns allowed: --bound 'LM*=0:'."),
+        typer.Option(
+            "--bound",
+            metavar="NAME=LOW:HIGH",
+            help="Limits of a weight; patterns as in 'LM*=0:'.",
+            rich_help_panel=WEIGHTS,
+        ),
     ] = None,
     fix: Annotated[
-        list[str] | None, typer.Option("--fix", help="NAME=VALUE: a weight that must not move.")
+        list[str] | None,
+        typer.Option(
+            "--fix",
+            metavar="NAME=VALUE",
+            help="A weight that must not move.",
+            rich_help_panel=WEIGHTS,
+        ),
     ] = None,
-    second_metric: Annotated[
-        str | None, typer.Option("--second-metric", help="A metric that is watched, not tuned.")
-    ] = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="WHICH",
+            help="Epoch to keep: best, last or heldout.",
+            rich_help_panel=WEIGHTS,
+        ),
+    ] = "best",
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            metavar="",
+            help="Write the weights even if they are refused.",
+            rich_help_panel=WEIGHTS,
+        ),
+    ] = False,
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="Directory for events, checkpoints, weights per epoch."),
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            help="Where to keep events, checkpoints and weights of each epoch.",
+            rich_help_panel=RUNS,
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with an interrupted --run.")
+        bool,
+        typer.Option(
+            "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
+        ),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the weights even if they are refused.")
-    ] = False,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            help="Runs with different seeds, to be averaged.",
+            rich_help_panel=RUNS,
+        ),
+    ] = 1,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=RUNS
+        ),
+    ] = 1,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--source",
+            metavar="FILE",
+            help="Source sentences, for lengths and the report.",
+            rich_help_panel=o.LISTS,
+        ),
+    ] = None,
     format: o.Format = None,
     skip_bad: o.SkipBad = False,
     keep_blank: o.KeepBlank = False,
     column: o.Columns = None,
     feature: o.Features = None,
     per_sentence: o.PerSentence = None,
+    sentences: o.Sentences = None,
     first_id: o.FirstId = 0,
     keyed: o.Keyed = False,
-    threads: o.Threads = 0,
-    json: o.Json = False,
 ) -> None:
     """Learn weights that make the best hypothesis of each list score highest.
 
-    Ends with the scores of the first-ranked, tuned and oracle choices, a held-out score with
-    --folds or --heldout, a second metric, and significance tests. Weights that are no good (all
-    zero, unchanged, worse than the start) are refused with exit code 1.
+    Ends with the scores of the first-ranked, the tuned and the oracle choices,
+    of held-out lists (--folds or --heldout), of a second metric, and with tests
+    of significance. Weights that are no good (all zero, unchanged, worse than
+    the start) are refused with exit code 1.
     """
     if resume and run is None:
         raise InputError("--resume without --run", remedy="name the run directory")
     if keep not in ("best", "last", "heldout"):
         raise InputError(f"--keep {keep}", remedy="use best, last or heldout")
-    if tuner not in PRESETS:
-        raise InputError(f"no tuner named {tuner!r}", remedy=f"use one of {', '.join(PRESETS)}")
-    settings = o.settings(set_)
-    reading = o.reading(
-        format, skip_bad, keep_blank, column, feature, per_sentence, first_id, keyed
-    )
-    read = read_lists(nbest, reference or [], source, reading)
-    tell_skipped(read.skipped)
-    held = None
-    if heldout:
-        told = read_lists(heldout, heldout_reference or [], None, reading)
-        tell_skipped(told.skipped)
-        held = told.pools
-    files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
     kept: Literal["best", "last", "heldout"] = keep  # type: ignore[assignment]
-    with Watch() as watch:
+    settings = o.settings(set_)
+    make_tuner(tuner, settings)
+    bounds, fixed = o.bounds(bound), o.fixed(fix)
+    o.writable(out_file)
+    measured = o.measured(metric, reference)
+    reading = o.reading(
+        format, skip_bad, keep_blank, column, feature, per_sentence, sentences, first_id, keyed
+    )
+    held_reading = o.one_list(reading, nbest, heldout or [])
+    if heldout:
+        o.measured(metric, heldout_reference, "--heldout-reference")
+    elif heldout_reference:
+        raise InputError("--heldout-reference without --heldout", remedy="name the lists too")
+    start = None if weights is None else read_weights(weights)
+
+    held = None
+    with busy("reading"):
+        read = read_lists(nbest, reference or [], source, reading)
+        skipped = tell_skipped(read.skipped)
+        if heldout:
+            told = read_lists(heldout, heldout_reference or [], None, held_reading)
+            tell_skipped(told.skipped)
+            held = told.pools
+    if start is not None:
+        tell_unknown(start, Applied(met=set(read.pools.names)).unknown(start))
+    config = None
+    if run is not None:
+        files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
+        files += [path for path in (source, weights) if path is not None]
+        config = {
+            **inputs(files, reading),
+            "fix": fix or [],
+            "bound": bound or [],
+            "second_metric": second_metric,
+        }
+    with Watch(epochs(tuner, settings)) as watch:
         result = tune_pools(
             read.pools,
             tuner,
-            metric,
+            measured,
             options=settings,
-            start=None if weights is None else read_weights(weights),
+            start=start,
             heldout=held,
             folds=folds,
             seeds=seeds,
             seed=seed,
             keep=kept,
-            bounds=o.bounds(bound),
-            fixed=o.fixed(fix),
+            bounds=bounds,
+            fixed=fixed,
             second_metric=second_metric,
             threads=threads,
             run=run,
             resume=resume,
-            config=None
-            if run is None
-            else {
-                "inputs": [fingerprint(path) for path in files],
-                "weights": None if weights is None else fingerprint(weights),
-                "fix": fix or [],
-                "bound": bound or [],
-            },
+            config=config,
             listen=watch,
         )
     accepted = result.refused is None or force
     if out_file is not None and accepted:
         result.weights.save(out_file)
     if json:
-        emit(result.to_json())
+        emit({**result.to_json(), "skipped": skipped})
     else:
         show_result(result)
         if out_file is not None and accepted:
             note(f"weights written to {out_file}")
         if run is not None:
             note(f"tunesmith report {run} shows the run")
-    if result.refused is not None:
+    if result.refused is not None and force:
+        warn(f"weights that would be refused: {result.refused}")
+    elif result.refused is not None:
         fail(
-            f"refused: {result.refused} (another tuner, start or option may help; "
-            "--force writes the weights all the same)"
-            if not force
-            else f"refused, but written: {result.refused}",
+            f"refused: {result.refused} (another tuner, start or option may help; --force writes "
+            "the weights all the same)",
             1,
         )
 
 
+def epochs(tuner: str, settings: dict[str, str]) -> int | None:
+    """Return how many epochs a run has at most, for the progress bar."""
+    given = preset_options(tuner) | settings
+    if "restarts" in given:
+        return int(given["restarts"]) + 1
+    return next((int(given[key]) for key in ("rounds", "passes", "steps") if key in given), None)
+
+
+def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
+    """Return what a resumed run knows its input by: content, and how it was read."""
+    told = [*files, *map(Path, reading.features.values())]
+    told += [Path(file) for file in reading.columns.values() if file is not None]
+    # A folder is the files in it; what came through a pipe cannot be looked at again.
+    single = [
+        path
+        for file in told
+        if str(file) != "-"
+        for path in (sorted(p for p in file.rglob("*") if p.is_file()) if file.is_dir() else [file])
+    ]
+    how = replace(reading, features={}, columns={})
+    return {
+        "inputs": [fingerprint(path) for path in single],
+        "reading": {
+            **{key: value for key, value in vars(how).items() if value},
+            "features": list(reading.features),
+            "columns": list(reading.columns),
+        },
+    }
+
+
+def tell_unknown(weights: Weights, unknown: Sequence[str]) -> None:
+    """Warn of weights that count for nothing."""
+    if unknown:
+        shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
+        which = "none of the weights" if len(unknown) == len(weights) else f"{len(unknown)} weights"
+        met = "met a feature" if len(unknown) == len(weights) else "met no feature"
+        warn(f"{which} {met} of the lists: {shown}")
+
+
 def show_result(result: Result) -> None:
     """Print what tuning found."""
-    rows = table(f"{result.tuner} for {result.metric}", "", "score")
+    rows = table(f"{result.tuner} for {result.metric}", "", "score", header=False)
     rows.add_row("start", f"{result.start:.2f}")
-    rows.add_row("tuned", f"[bold]{result.tuned:.2f}[/]")
+    rows.add_row("tuned", f"{result.tuned:.2f}", style="bold")
     rows.add_row("oracle", f"{result.oracle:.2f}")
     if result.heldout is not None:
         rows.add_row("held-out start", f"{result.heldout_start:.2f}")
-        rows.add_row("held-out", f"[bold]{result.heldout:.2f}[/]")
+        rows.add_row("held-out tuned", f"{result.heldout:.2f}", style="bold")
     if len(result.runs) > 1:
         rows.add_row("runs", " ".join(f"{score:.2f}" for score in result.runs))
     if result.second is not None:
@@ -271,15 +413,16 @@ def show_result(result: Result) -> None:
             f"{second['name']}, not tuned", f"{second['start']:.2f} → {second['tuned']:.2f}"
         )
     out.print(rows)
-    out.print(result.signature, style="dim", markup=False)
-    boot = result.significance["bootstrap"]
+    out.print(result.signature, style="dim")
     where = {"lists": "the tuning lists", "folds": "held-out folds", "heldout": "held-out lists"}
+    boot = result.significance["bootstrap"]
     out.print(
-        f"\nagainst the start on {where[result.significance['on']]}: {boot['difference']:+.2f} "
-        f"[{boot['ci'][0]:+.2f}, {boot['ci'][1]:+.2f}], p = {boot['p']:.3g} (paired bootstrap), "
+        f"\nagainst the start, on {where[result.significance['on']]}: {boot['difference']:+.2f} "
+        f"[{boot['ci'][0]:+.2f}, {boot['ci'][1]:+.2f}]\n"
+        f"p = {boot['p']:.3g} (paired bootstrap), "
         f"p = {result.significance['randomisation']['p']:.3g} (approximate randomisation)"
     )
-    weights = table("\nWeights", "name", "weight")
+    weights = table("\nWeights", "name", "weight", header=False)
     for name, value in result.weights.top(20).items():
         weights.add_row(name, f"{value:+.6g}")
     out.print(weights)
@@ -289,45 +432,60 @@ def show_result(result: Result) -> None:
 
 
 @app.command(
-    epilog="Examples: tunesmith rerank apply test.nbest.gz -w weights.toml > test.out · "
-    "tunesmith rerank apply test.nbest.gz -w weights.toml --nbest-out test.reranked.gz",
+    epilog="Examples:\n\n"
+    "  tunesmith rerank apply test.nbest.gz -w weights.toml > test.out\n\n"
+    "  tunesmith rerank apply test.nbest.gz -w weights.toml --nbest-out new.nbest.gz",
 )
 def apply(
-    nbest: Annotated[Path, typer.Argument(help="N-best lists.")],
-    weights: Annotated[Path, typer.Option("--weights", "-w", help="Tuned weights.")],
+    nbest: Annotated[Path, typer.Argument(metavar="NBEST", help="N-best lists.")],
+    weights: Annotated[
+        Path,
+        typer.Option(
+            "--weights",
+            "-w",
+            metavar="FILE",
+            help="Tuned weights: TOML, moses.ini, or lines of name and value.",
+        ),
+    ],
     nbest_out: Annotated[
         Path | None,
-        typer.Option("--nbest-out", help="Write the lists re-ordered, with one more score."),
+        typer.Option(
+            "--nbest-out", metavar="FILE", help="Write the lists re-ordered, with one more score."
+        ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", help="Name of the score in --nbest-out.")
+        str, typer.Option("--name", metavar="NAME", help="Name of that score.")
     ] = "tunesmith",
     out_format: Annotated[
         str | None,
-        typer.Option("--out-format", help=f"Format of --nbest-out: {', '.join(names())}."),
+        typer.Option(
+            "--out-format",
+            metavar="NAME",
+            help=f"{', '.join(names())}; that of the lists if not given.",
+        ),
     ] = None,
+    threads: o.Threads = 0,
     format: o.Format = None,
     skip_bad: o.SkipBad = False,
     keep_blank: o.KeepBlank = False,
     feature: o.Features = None,
     per_sentence: o.PerSentence = None,
+    sentences: o.Sentences = None,
     first_id: o.FirstId = 0,
     keyed: o.Keyed = False,
-    threads: o.Threads = 0,
 ) -> None:
     """Choose the best hypothesis of each list: one line per sentence on stdout."""
-    reading = o.reading(format, skip_bad, keep_blank, None, feature, per_sentence, first_id, keyed)
+    reading = o.reading(
+        format, skip_bad, keep_blank, None, feature, per_sentence, sentences, first_id, keyed
+    )
+    o.writable(nbest_out, folder=True)
     vector = read_weights(weights)
     if nbest_out is None:
-        lines, unknown = apply_lines(nbest, vector, reading, threads)
-        for line in lines:
+        applied = Applied()
+        for line in apply_lines(nbest, vector, reading, applied, threads):
             print(line)
-        missing = sorted(unknown())
     else:
-        missing, skipped = apply_nbest(nbest, vector, nbest_out, name, out_format, reading, threads)
-        tell_skipped(skipped)
+        applied = apply_nbest(nbest, vector, nbest_out, name, out_format, reading, threads)
         note(f"lists written to {nbest_out}")
-    if missing:
-        shown = ", ".join(missing[:5]) + ("…" if len(missing) > 5 else "")
-        warn(f"{len(missing)} weight(s) met no feature of the lists: {shown}")
-    err.file.flush()
+    tell_skipped(applied.skipped)
+    tell_unknown(vector, applied.unknown(vector))

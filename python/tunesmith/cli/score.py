@@ -3,52 +3,53 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
-from tunesmith.formats import read_references
-from tunesmith.metrics import get_metric
+from tunesmith.reading import read_outputs
 from tunesmith.significance import confidence
 
-EXAMPLES = "Example: tunesmith score output.txt -r ref.A -r ref.B -m bleu,chrf,ter"
+EXAMPLES = (
+    "Examples:\n\n"
+    "  tunesmith score output.txt -r ref.A -r ref.B -m bleu,chrf++,ter\n\n"
+    "  tunesmith rerank apply test.nbest -w w.toml | tunesmith score - -r test.ref"
+)
 
 
 def score(
-    hypothesis: Annotated[Path, typer.Argument(help="An output, one sentence per line.")],
+    hypothesis: Annotated[
+        Path, typer.Argument(metavar="OUTPUT", help="One sentence per line; - is the input.")
+    ],
     reference: o.References = None,
-    metric: Annotated[
-        str, typer.Option("--metric", "-m", help="One or more, as in bleu,chrf,ter.")
-    ] = "bleu,chrf,ter",
+    metric: o.MetricNames = "bleu,chrf,ter",
     confidence_: Annotated[
-        bool, typer.Option("--confidence", help="Bootstrap a 95% confidence interval.")
+        bool,
+        typer.Option("--confidence", metavar="", help="Bootstrap a 95% confidence interval."),
     ] = False,
-    keep_blank: Annotated[
-        bool, typer.Option("--keep-blank/--refuse-blank", help="Blank references are taken.")
-    ] = False,
+    keep_blank: o.BlankReferences = False,
     json: o.Json = False,
 ) -> None:
     """Score an output against one or more references."""
-    texts = [lines[0] for lines in read_references([hypothesis], keep_blank=True).texts]
-    references = read_references(reference or [], sentences=len(texts), keep_blank=keep_blank).texts
-    found = {}
-    rows = table("", "metric", "score", *(["95%"] if confidence_ else []), "signature")
-    for name in o.metric_list(metric):
-        measured = get_metric(name)
+    metrics = {name: o.measured(name, reference) for name in o.metric_list(metric)}
+    (texts,), references = read_outputs([hypothesis], reference or [], keep_blank)
+    found: dict[str, Any] = {}
+    intervals = {}
+    rows = table("", "metric", "score", *(["95%"] if confidence_ else []))
+    for name, measured in metrics.items():
         stats = measured.stats(texts, references)
-        value = measured.score(stats.sum(axis=0))
-        found[name] = value
-        interval = confidence(measured, stats) if confidence_ else None
-        more = [] if interval is None else [f"[{interval.low:.2f}, {interval.high:.2f}]"]
-        rows.add_row(
-            measured.label,
-            f"{value:.2f}",
-            *more,
-            measured.signature(len(references[0]) if references else 1),
-        )
+        found[name] = measured.score(stats.sum(axis=0))
+        cells = [measured.label, f"{found[name]:.2f}"]
+        if confidence_:
+            interval = confidence(measured, stats)
+            intervals[name] = [interval.low, interval.high]
+            cells.append(f"[{interval.low:.2f}, {interval.high:.2f}]")
+        rows.add_row(*cells)
     if json:
-        emit(found)
-    else:
-        out.print(rows)
+        emit(found | ({"confidence": intervals} if intervals else {}))
+        return
+    out.print(rows)
+    for measured in metrics.values():
+        out.print(f"{measured.label}: {measured.signature(len(references[0]))}", style="dim")
