@@ -108,10 +108,12 @@ def tune(
     began = time.perf_counter()
     metric = get_metric(metric)
     algorithm = tuner if tuner is not None else make_tuner(preset, options)
-    _check(pools, heldout, folds, seeds, keep)
+    _check(pools, heldout, folds, seeds, seed, keep)
     names = pools.names
     lower, upper = limits(names, bounds or {}, fixed or {})
     task = Task(pools, metric, lower, upper, threads)
+    if not task.free.any():
+        raise InputError("every weight is fixed", remedy="leave at least one of them free")
     held = None if heldout is None else _aligned(heldout, names)
     begin, first = _begin(pools, start, threads)
     begin = task.clip(begin)
@@ -163,7 +165,7 @@ def tune(
         )
         found = run_jobs(jobs, algorithm, begin, evaluate, journal)
         finals = [found[number] for number in range(seeds)]
-        weights = task.clip(average_direction(finals))
+        weights = task.clip(_average(task, finals))
         chosen = pools.best(weights, threads)
         tuned = pools.score(metric, chosen)
 
@@ -270,7 +272,18 @@ def average_direction(runs: Sequence[Vector]) -> Vector:
     return mean
 
 
-def _check(pools: Pools, heldout: Pools | None, folds: int, seeds: int, keep: str) -> None:
+def _average(task: Task, runs: Sequence[Vector]) -> Vector:
+    """Return the mean of the runs' weights; lengths count where limits give them a meaning."""
+    limited = [np.isfinite(limit[limit != 0.0]).any() for limit in (task.lower, task.upper)]
+    if any(limited):
+        mean: Vector = np.mean(runs, axis=0)
+        return mean
+    return average_direction(runs)
+
+
+def _check(
+    pools: Pools, heldout: Pools | None, folds: int, seeds: int, seed: int, keep: str
+) -> None:
     if pools.hypotheses == 0:
         raise InputError("the lists hold no hypotheses", remedy="check the n-best file")
     if not pools.names:
@@ -281,6 +294,8 @@ def _check(pools: Pools, heldout: Pools | None, folds: int, seeds: int, keep: st
         raise InputError(f"{folds} folds of {pools.sentences} sentences", remedy="give 2 or more")
     if seeds < 1:
         raise InputError(f"{seeds} runs", remedy="give at least one seed")
+    if not 0 <= seed < 2**63:
+        raise InputError(f"the seed is {seed}", remedy="give a number from 0 on")
     if keep == "heldout" and heldout is None:
         raise InputError(
             "weights are to be chosen on held-out lists, but there are none",
@@ -292,14 +307,7 @@ def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
     """Return the lists with the features of `names`, in their order; others count for nothing."""
     if pools.names == list(names):
         return pools
-    base = _core.Pools.from_arrays(
-        np.zeros(1, np.int64),
-        [],
-        np.zeros(1, np.int64),
-        np.zeros(0, np.int64),
-        np.zeros(0),
-        list(names),
-    )
+    base = _core.PoolsBuilder(pools.core.columns, list(names)).finish()
     return Pools(_core.Pools.merge([base, pools.core]), pools.references, pools.sources)
 
 
@@ -385,12 +393,20 @@ def _refusal(
         return "a weight is not finite: the step size is too large"
     if not weights.any():
         return "all weights are zero: the regularisation is too strong"
-    if np.array_equal(weights, begin):
+    if _same_direction(weights, begin):
         return "the weights have not changed: no constraint was violated, or the start is optimal"
     worse = tuned < start if metric.higher_is_better else tuned > start
     if worse:
         return f"the tuned score {tuned:.2f} is worse than the start {start:.2f}"
     return None
+
+
+def _same_direction(one: Vector, other: Vector) -> bool:
+    """Whether two weight vectors choose alike everywhere, being multiples of each other."""
+    norms = float(np.linalg.norm(one)), float(np.linalg.norm(other))
+    if not all(norms):
+        return norms == (0.0, 0.0)
+    return bool(np.abs(one / norms[0] - other / norms[1]).max() < 1e-12)
 
 
 def _changes(
