@@ -482,8 +482,12 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
         if str(value).lower() not in words:
             raise InputError(f"{name} is {value!r}", remedy="use true or false")
         return words[str(value).lower()]
+    what = "a whole number from 0 on" if kind is int else "a number"
     try:
-        return kind(value)
-    except ValueError:
-        what = "a whole number" if kind is int else "a number"
+        found = kind(value)
+    except (TypeError, ValueError):
         raise InputError(f"{name} is {value!r}", remedy=f"give {what}") from None
+    cut = isinstance(value, float) and found != value
+    if cut or found != found or (kind is int and found < 0):
+        raise InputError(f"{name} is {value!r}", remedy=f"give {what}")
+    return found

@@ -122,6 +122,8 @@ class Ramp:
     ) -> Iterator[Epoch]:
         """Yield the weights after each round."""
         weights, done = task.clip(start), 0
+        if self.passes < 1:
+            return
         if state is not None:
             weights, done = np.array(state["weights"]), int(state["done"][0])
         for number in range(done + 1, self.rounds + 1):
@@ -149,8 +151,20 @@ class Ramp:
         scores = task.pools.core.dot(weights, task.threads)
         gains = task.metric.native.sentence_gains(task.table.rows())
         starts = task.pools.core.starts
-        value = scores + gains
+        value = scores + gains * np.repeat(self._scales(task), np.diff(starts))
         return [
             int(value[a:b].argmax()) if b > a else 0
             for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         ]
+
+    def _scales(self, task: Task) -> Vector:
+        """Return what each sentence's gains are multiplied by, as the learner does."""
+        pools = task.pools
+        first = pools.first()
+        if self.gain.gain_scale == "one":
+            return np.ones(pools.sentences)
+        words = [float(len(text.split())) for text in pools.outputs(first)]
+        lengths = np.array(task.lengths() or words)
+        if self.gain.gain_scale == "background":
+            lengths = lengths + lengths.sum() / max(np.count_nonzero(first >= 0), 1)
+        return lengths

@@ -56,6 +56,9 @@ class Pools:
         # Of merged lists the first: its scores were all made by one set of weights.
         self.origin = self
         self._tables: dict[str, _core.Table] = {}
+        # A metric without a repr of its own is named by its address, which is its own while it
+        # lives: those that have a table are kept.
+        self._metrics: list[Metric] = []
 
     @classmethod
     def from_arrays(
@@ -86,6 +89,11 @@ class Pools:
             ids = np.tile(np.arange(matrix.shape[1]), matrix.shape[0])
             values = matrix.ravel()
         count = int(first[-1]) if first.size else 0
+        if scores is not None and np.shape(scores) != (count,):
+            raise InputError(
+                f"scores of shape {np.shape(scores)} for {count} hypotheses",
+                remedy="give one score per hypothesis",
+            )
         core = _core.Pools.from_arrays(
             first,
             [""] * count if texts is None else list(texts),
@@ -117,13 +125,24 @@ class Pools:
         key = repr(metric)
         if key not in self._tables:
             self._tables[key] = metric.table(self, threads)
+            self._metrics.append(metric)
         return self._tables[key]
 
     def set_statistics(self, metric: Metric | str, rows: npt.ArrayLike) -> None:
-        """Use ready-made statistics, one row per hypothesis, for a metric."""
+        """Use ready-made statistics, one row per hypothesis, for a metric.
+
+        Refuses other numbers of rows and columns than the lists and the metric have.
+        """
         metric = get_metric(metric)
-        matrix = np.ascontiguousarray(rows, np.float64).reshape(self.hypotheses, -1)
+        matrix = np.ascontiguousarray(rows, np.float64)
+        wanted = (self.hypotheses, metric.native.width)
+        if matrix.shape != wanted:
+            raise InputError(
+                f"statistics of shape {matrix.shape} for {metric.name}",
+                remedy=f"give {wanted[0]} rows, one per hypothesis, of {wanted[1]} numbers",
+            )
         self._tables[repr(metric)] = _core.Table.from_rows(self.core.starts, matrix)
+        self._metrics.append(metric)
 
     def first(self) -> Positions:
         """Return the first-ranked hypothesis of each list, -1 where it is empty."""
@@ -181,6 +200,7 @@ class Pools:
             places = [np.arange(starts[i], starts[i + 1]) for i in chosen]
             rows = table.rows()[np.concatenate(places)] if places else np.zeros((0, table.width))
             part._tables[key] = _core.Table.from_rows(part.core.starts, rows)
+        part._metrics = list(self._metrics)
         return part
 
     @classmethod
