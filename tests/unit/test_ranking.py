@@ -1,0 +1,175 @@
+"""Batch optimisers on rows: ranking by logistic regression, the ramp loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from twins.drawing import visiting_order
+from twins.gaining import SentenceGain
+from twins.lists import Array, Lists, counted, learnable
+from twins.searching import slope
+from twins.training import task_of
+
+from tunesmith import _core, gains, select
+from tunesmith.presets import make_tuner
+from tunesmith.ranking import Ramp, Ranking, logistic_regression
+
+
+def sampled(seed: int = 1, **more: Any) -> tuple[Any, Any]:
+    pools = counted(np.random.default_rng(3), [6] * 8, 3, **more)
+    task = task_of(pools, "wer")
+    rows = _core.constraint_rows(
+        pools.core,
+        task.table,
+        task.metric.native,
+        select.pairs(100, 0.05, 20),
+        np.zeros(3),
+        seed,
+        1,
+    )
+    return task, rows
+
+
+def dense(rows: Any, features: int) -> Array:
+    arrays = rows.arrays()
+    matrix = np.zeros((len(rows), features))
+    for row in range(len(rows)):
+        span = slice(arrays["starts"][row], arrays["starts"][row + 1])
+        matrix[row, arrays["ids"][span]] = arrays["values"][span]
+    return matrix
+
+
+LOSSES = {
+    "logistic": lambda m, g: np.log1p(np.exp(-m)).mean(),
+    "hinge": lambda m, g: np.maximum(g - m, 0.0).mean(),
+    "linear": lambda m, g: -m.mean(),
+}
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_the_mean_loss_of_rows_and_its_gradient_are_those_of_the_definition(loss: str) -> None:
+    _, rows = sampled(sparse=True)
+    matrix, gain = dense(rows, 3), rows.arrays()["gains"]
+    at = np.array([0.3, -0.2, 0.5])
+
+    def function(w: Array) -> float:
+        return float(LOSSES[loss](matrix @ w, gain))
+
+    for threads in (1, 2, 4):
+        value, gradient = rows.loss(at, loss, threads)
+        assert value == pytest.approx(function(at), rel=1e-12)
+        np.testing.assert_allclose(gradient, slope(function, at), rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(rows.sizes(), np.sqrt((matrix**2).mean(axis=0)), rtol=1e-12)
+
+
+def test_weights_of_another_length_are_refused() -> None:
+    _, rows = sampled()
+    with pytest.raises(ValueError, match="another length"):
+        rows.loss(np.zeros(2), "logistic")
+    with pytest.raises(ValueError, match="no loss named"):
+        rows.loss(np.zeros(3), "squared")
+
+
+def test_logistic_regression_finds_the_optimum() -> None:
+    task, rows = sampled()
+    found, loss = logistic_regression(task, rows, np.zeros(3), 0.01)
+    matrix = dense(rows, 3)
+
+    def function(w: Array) -> float:
+        return float(np.log1p(np.exp(-matrix @ w)).mean() + 0.005 * w @ w)
+
+    assert loss == pytest.approx(function(found))
+    assert np.abs(slope(function, found)).max() < 1e-3
+    assert all(function(found) <= function(found + d) for d in np.eye(3) * 0.05)
+
+
+def test_logistic_regression_does_not_depend_on_the_unit_of_a_feature() -> None:
+    rng = np.random.default_rng(3)
+    pools = counted(rng, [6] * 8, 3)
+    _, _, values = pools.core.csr()
+    unit = np.array([1.0, 1024.0, 1.0 / 1024.0])
+    from tunesmith import Pools
+
+    scaled = Pools.from_arrays(
+        values.reshape(-1, 3).astype(np.float64) * unit, pools.core.starts, pools.names
+    )
+    found = []
+    for lists in (pools, scaled):
+        lists.set_statistics("wer", pools.table(task_of(pools, "wer").metric).rows())
+        task = task_of(lists, "wer")
+        (epoch,) = Ranking(select.pairs(100, 0.05, 20), 1, 1.0, l2=0.0).epochs(task, np.zeros(3), 1)
+        found.append(epoch.weights)
+    np.testing.assert_allclose(found[1] * unit, found[0], rtol=1e-6)
+
+
+def test_each_round_goes_part_of_the_way_to_the_solution() -> None:
+    pools = learnable(1)
+    task, start = task_of(pools, "bleu"), np.array([0.1, 0.2, 0.3, 0.4])
+    part, whole = (
+        next(iter(Ranking(select.pairs(200), 1, psi).epochs(task, start, 1))).weights
+        for psi in (0.25, 1.0)
+    )
+    np.testing.assert_allclose(part, 0.75 * start + 0.25 * whole, rtol=1e-12)
+    first, second = Ranking(select.pairs(200), 2, 0.25).epochs(task, start, 1)
+    assert np.array_equal(first.weights, part) and not np.array_equal(second.weights, part)
+
+
+def ramp(
+    lists: Lists, scale: str, start: Array, rounds: int, passes: int, eta: float, l2: float
+) -> list[Array]:
+    """The twin: hopes fixed, then sub-gradient steps over the fears."""
+    gain, w, found = SentenceGain(lists, scale), start, []
+    for number in range(1, rounds + 1):
+        hopes = [
+            int(np.argmax(f @ w + gain(i))) if len(f) else -1 for i, f in enumerate(lists.features)
+        ]
+        for epoch in range(1, passes + 1):
+            moved = False
+            for i in visiting_order(1 + 1_000_003 * number, epoch, len(lists.features)):
+                f = lists.features[i]
+                if not len(f):
+                    continue
+                g = gain(i)
+                fear = int(np.argmax(f @ w - g))
+                x = f[hopes[i]] - f[fear]
+                if fear != hopes[i] and g[hopes[i]] - g[fear] > w @ x:
+                    w, moved = w + eta * x, True
+                w = start + (1.0 - eta * l2) * (w - start)
+            if not moved:
+                break
+        found.append(w)
+    return found
+
+
+@pytest.mark.parametrize("scale", ["one", "length", "background"])
+def test_the_ramp_loss_equals_its_twin(scale: Any) -> None:
+    pools = learnable(7, empty=[4])
+    lists, start = Lists.of(pools, "bleu"), np.array([0.02, 0.1, -0.1, 0.2])
+    native = Ramp(3, 2, 0.01, 0.05, gains.sentence(scale)).epochs(task_of(pools, "bleu"), start, 1)
+    twin = ramp(lists, scale, start, 3, 2, 0.01, 0.05)
+    for epoch, wanted in zip(native, twin, strict=True):
+        np.testing.assert_allclose(epoch.weights, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_hopes_stay_where_they_are_during_a_round() -> None:
+    """Pinned y+ are kept although the weights have come to prefer others."""
+    pools = counted(np.random.default_rng(5), [5], 2)
+    lists, task = Lists.of(pools, "wer"), task_of(pools, "wer")
+    for pinned in range(5):
+        rows = _core.constraint_rows(
+            pools.core, task.table, task.metric.native,
+            select.hope_fear(pinned=[pinned]), np.array([0.3, -0.2]),
+        )  # fmt: skip
+        gain = lists.sentence_gain(lists.stats[0])
+        fear = int(np.argmax(lists.features[0] @ [0.3, -0.2] - gain))
+        assert len(rows) == (pinned != fear)
+        if len(rows):
+            wanted = lists.features[0][pinned] - lists.features[0][fear]
+            np.testing.assert_allclose(dense(rows, 2)[0], wanted)
+
+
+def test_no_passes_are_no_rounds() -> None:
+    task = task_of(learnable(1), "bleu")
+    assert list(make_tuner("rampion", {"passes": 0}).epochs(task, np.zeros(4), 1, None)) == []
