@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from os import PathLike
-from pathlib import Path
 
+import numpy as np
+
+from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import Skipped, read_nbest, read_references
-from tunesmith.formats.weights import read_cdec, read_moses_ini, read_moses_sparse
+from tunesmith.formats.weights import read_cdec, read_moses_ini
 from tunesmith.spaces import Pools
 
 File = str | PathLike[str]
+
+OUR_TABLES = ("[tunesmith]", "[weights]")
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ def read_lists(
         )
         skipped += found.skipped
         parts.append(Pools(found.pools))
+        _has_columns(parts[-1], path, [name for name, at in reading.columns.items() if at is None])
     _same_sentences(parts, nbest)
     pools = parts[0] if len(parts) == 1 else Pools.merge(parts)
     texts = blank = None
@@ -137,18 +143,36 @@ def read_outputs(
 
 
 def read_weights(path: File) -> Weights:
-    """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write."""
+    """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write.
+
+    Refuses what cannot be read, and a file without any weight.
+    """
     name = str(path)
-    if name.endswith(".toml"):
-        return Weights.load(name)
-    if name.endswith(".ini"):
-        return Weights(read_moses_ini(name))
-    first = next((line for line in _head(name) if line.strip()), "")
-    return Weights(read_moses_sparse(name) if "= " in first else read_cdec(name))
+    # By content too: a file of ours may have any name.
+    head = [] if name.endswith((".toml", ".ini")) else list(islice(Lines(name), 20))
+    if name.endswith(".toml") or any(line.strip() in OUR_TABLES for line in head):
+        weights = Weights.load(name)
+    elif name.endswith(".ini"):
+        weights = Weights(read_moses_ini(name))
+    else:
+        weights = Weights(read_cdec(name))
+    if not weights:
+        raise InputError("no weights in the file", name, remedy="check that it is the right one")
+    return weights
 
 
 def _files(given: File | Sequence[File]) -> list[File]:
     return [given] if isinstance(given, str | PathLike) else list(given)
+
+
+def _has_columns(pools: Pools, path: File, names: Sequence[str]) -> None:
+    for name in names:
+        if np.isnan(pools.core.column(name)).all():
+            others = [other for other in [*pools.core.columns, *pools.names] if other != name]
+            shown = ", ".join(others[:12]) or "none"
+            raise InputError(
+                f"no hypothesis has a score called {name!r}", str(path), remedy=f"there are {shown}"
+            )
 
 
 def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
@@ -167,11 +191,3 @@ def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
                 str(path),
                 remedy="give lists of the same sentences in the same order",
             )
-
-
-def _head(path: str) -> list[str]:
-    from tunesmith._core import Lines
-
-    if not Path(path).exists():
-        raise InputError("no such file", path, remedy="check the path of the weights")
-    return [line for line, _ in zip(Lines(path), range(20), strict=False)]

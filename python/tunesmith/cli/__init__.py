@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -15,36 +17,45 @@ from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
 
+@contextmanager
+def no_traceback() -> Iterator[None]:
+    """End with a message and exit code 2 when something cannot be used, 130 when interrupted."""
+    try:
+        yield
+        # What is still in the buffer counts: only now it is known whether all went well.
+        sys.stdout.flush()
+    except InputError as error:
+        fail(str(error), 2)
+    except KeyboardInterrupt:
+        fail("interrupted (a run with --run goes on with --resume)", 130)
+    except OSError as error:
+        if error.filename is not None:
+            reason = f"{error.filename}: {error.strerror or error}"
+            fail(f"{reason} (check the path, its permissions and the free space)", 2)
+        # The interpreter must not try to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(141)  # The reader has seen enough, as `head` does.
+        reason = f"standard output: {error.strerror or error}"
+        fail(f"{reason} (check what it is directed to, and the free space)", 2)
+
+
 class Commands(TyperGroup):
-    """All commands; what cannot be used ends with a message and exit code 2, never a traceback."""
+    """All commands, in the order in which one meets them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the commands in the order in which one meets them."""
+        """Return their names."""
         return ["demo", "rerank", "score", "compare", "report", "presets"]
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the command line; this prints the help, too."""
+        with no_traceback():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and hand over all it wrote before saying that it went well."""
-        try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
-        except InputError as error:
-            fail(str(error), 2)
-        except KeyboardInterrupt:
-            fail("interrupted (a run with --run goes on with --resume)", 130)
-        except OSError as error:
-            if error.filename is not None:
-                reason = f"{error.filename}: {error.strerror or error}"
-                fail(f"{reason} (check the path, its permissions and the free space)", 2)
-            # What is left in the buffer cannot be written either; the interpreter must not try.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if isinstance(error, BrokenPipeError):
-                sys.exit(141)  # The reader has seen enough, as `head` does.
-            fail(
-                f"standard output: {error.strerror or error} (check what it is directed to, and "
-                "the free space)",
-                2,
-            )
+        """Run the command."""
+        with no_traceback():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(

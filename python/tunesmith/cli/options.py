@@ -13,7 +13,7 @@ import typer
 from tunesmith.errors import InputError
 from tunesmith.formats import names
 from tunesmith.metrics import Metric, get_metric, metric_names
-from tunesmith.reading import Reading
+from tunesmith.reading import File, Reading
 
 LISTS = "Reading the lists"
 
@@ -133,7 +133,12 @@ Keyed = Annotated[
 Threads = Annotated[
     int,
     typer.Option(
-        "--threads", "-j", metavar="N", min=0, help="0: one per core. Never changes a result."
+        "--threads",
+        "-j",
+        metavar="N",
+        min=0,
+        max=1024,
+        help="0: one per core. Never changes a result.",
     ),
 ]
 Json = Annotated[
@@ -151,9 +156,11 @@ def reading(
     sentences: int | None,
     first_id: int,
     keyed: bool,
+    metrics: Sequence[Metric] = (),
 ) -> Reading:
-    """Return how to read lists, from the options as they were given."""
-    named = {name: file or None for name, _, file in (c.partition("=") for c in columns or [])}
+    """Return how to read lists, from the options as they were given and for these metrics."""
+    named: dict[str, File | None] = dict.fromkeys(name for m in metrics for name in m.columns)
+    named |= {name: file or None for name, _, file in (c.partition("=") for c in columns or [])}
     files = {}
     for name, _, file in (text.partition("=") for text in features or []):
         if not name or not file:

@@ -54,13 +54,22 @@ def check(
     keyed: o.Keyed = False,
 ) -> None:
     """Say what is in n-best lists, what is wrong with them, what there is to gain."""
-    reading = o.reading(
-        format, skip_bad, keep_blank, column, feature, per_sentence, sentences, first_id, keyed
-    )
-    o.one_list(reading, nbest)
     measured = None
     if reference or metric.startswith("column:"):
         measured = o.measured(metric, reference)
+    reading = o.reading(
+        format,
+        skip_bad,
+        keep_blank,
+        column,
+        feature,
+        per_sentence,
+        sentences,
+        first_id,
+        keyed,
+        [] if measured is None else [measured],
+    )
+    o.one_list(reading, nbest)
     with busy("reading"):
         read = read_lists(nbest, reference or [], None, reading)
     skipped = tell_skipped(read.skipped)
@@ -285,8 +294,18 @@ def tune(
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
     measured = o.measured(metric, reference)
+    watched = None if second_metric is None else o.measured(second_metric, reference)
     reading = o.reading(
-        format, skip_bad, keep_blank, column, feature, per_sentence, sentences, first_id, keyed
+        format,
+        skip_bad,
+        keep_blank,
+        column,
+        feature,
+        per_sentence,
+        sentences,
+        first_id,
+        keyed,
+        [measured] if watched is None else [measured, watched],
     )
     held_reading = o.one_list(reading, nbest, heldout or [])
     if heldout:
@@ -329,7 +348,7 @@ def tune(
             keep=kept,
             bounds=bounds,
             fixed=fixed,
-            second_metric=second_metric,
+            second_metric=watched,
             threads=threads,
             run=run,
             resume=resume,
