@@ -276,6 +276,7 @@ class Learner:
         upper: Sequence[float] | None = None,
         batch: int = 1,
         seed: int = 0,
+        averaged: bool = True,
     ) -> None: ...
     def run(self, order: NDArray[np.uint32], epoch: int) -> dict[str, Any]: ...
     @property

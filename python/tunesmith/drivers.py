@@ -171,6 +171,7 @@ class Online:
             upper=task.upper.tolist() if bounded else None,
             batch=self.batch,
             seed=seed,
+            averaged=self.average != "none",
             **self.gain.options(),  # type: ignore[arg-type]
         )
 

@@ -39,7 +39,7 @@ impl Learner {
     #[new]
     #[pyo3(signature = (pools, table, metric, selector, update, weights, *, gain="sentence",
         decay=0.9, history="1best", gain_scale="one", lengths=None, lower=None, upper=None,
-        batch=1, seed=0))]
+        batch=1, seed=0, averaged=true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         pools: &Pools,
@@ -57,6 +57,7 @@ impl Learner {
         upper: Option<Vec<f64>>,
         batch: usize,
         seed: u64,
+        averaged: bool,
     ) -> PyResult<Self> {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
@@ -64,6 +65,9 @@ impl Learner {
             return Err(PyValueError::new_err("fewer weights than features"));
         }
         let mut model = Model::new(weights);
+        if !averaged {
+            model = model.without_average();
+        }
         if let (Some(lower), Some(upper)) = (lower, upper) {
             if lower.len() != features || upper.len() != features {
                 return Err(PyValueError::new_err("one lower and one upper bound per weight"));

@@ -6,6 +6,7 @@ mod loss;
 mod model;
 mod oracle;
 mod pass;
+mod prefetch;
 mod risk;
 mod rng;
 mod rows;

@@ -8,6 +8,7 @@ pub struct Model {
     /// Sum over changes of (steps made before it) × (change): what the average lacks.
     lag: Vec<f64>,
     steps: u64,
+    averaged: bool,
     /// Per coordinate, or empty where nothing is bounded.
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -16,7 +17,14 @@ pub struct Model {
 impl Model {
     pub fn new(weights: Vec<f64>) -> Self {
         let lag = vec![0.0; weights.len()];
-        Model { weights, lag, steps: 0, lower: Vec::new(), upper: Vec::new() }
+        let (lower, upper) = (Vec::new(), Vec::new());
+        Model { weights, lag, steps: 0, averaged: true, lower, upper }
+    }
+
+    /// Keeps no average: one array less to touch. [`average`](Self::average) is then the weights.
+    pub fn without_average(mut self) -> Self {
+        self.averaged = false;
+        self
     }
 
     /// Bounds for every coordinate; equal ones fix a weight.
@@ -47,14 +55,26 @@ impl Model {
         ids.iter().zip(values).map(|(&id, &value)| self.weights[id as usize] * value).sum()
     }
 
-    /// Sets a weight, kept within its bounds.
-    pub fn set(&mut self, id: u32, weight: f64) {
+    pub fn is_averaged(&self) -> bool {
+        self.averaged
+    }
+
+    /// The nearest weight that the bounds allow.
+    pub fn within_bounds(&self, id: u32, weight: f64) -> f64 {
         let id = id as usize;
-        let new = match self.lower.get(id) {
+        match self.lower.get(id) {
             Some(&low) => weight.clamp(low, self.upper[id]),
             None => weight,
-        };
-        self.lag[id] += self.steps as f64 * (new - self.weights[id]);
+        }
+    }
+
+    /// Sets a weight, kept within its bounds.
+    pub fn set(&mut self, id: u32, weight: f64) {
+        let new = self.within_bounds(id, weight);
+        let id = id as usize;
+        if self.averaged {
+            self.lag[id] += self.steps as f64 * (new - self.weights[id]);
+        }
         self.weights[id] = new;
     }
 
@@ -72,7 +92,7 @@ impl Model {
 
     /// Mean of the weights after each step since [`restart_average`](Self::restart_average).
     pub fn average(&self) -> Vec<f64> {
-        if self.steps == 0 {
+        if self.steps == 0 || !self.averaged {
             return self.weights.clone();
         }
         let steps = self.steps as f64;

@@ -123,6 +123,7 @@ impl Pass<'_> {
             .filter(|&sentence| !self.pools.list(sentence).is_empty())
             .collect();
         let scored = self.selector.reads_weights() || gain.observes();
+        update.begin_pass(model, scored);
         for sentences in present.chunks(self.batch.max(1)) {
             if interrupted() {
                 return Err("interrupted".into());

@@ -50,6 +50,10 @@ pub trait Update: Send + Sync {
     /// Multiplies the learning rate.
     fn slow_down(&mut self, factor: f64);
 
+    /// Called before the first step of a pass; `watched` tells whether anyone reads the model's
+    /// weights between steps.
+    fn begin_pass(&mut self, _model: &Model, _watched: bool) {}
+
     /// Called after the last step of a pass over the corpus.
     fn end_pass(&mut self, _model: &mut Model) {}
 

@@ -5,8 +5,8 @@ use super::{Separate, Stepped, Update};
 use crate::Fault;
 use crate::loss::Loss;
 use crate::model::Model;
+use crate::prefetch::{AHEAD, prefetch};
 use crate::rows::Rows;
-use crate::scatter::Scatter;
 
 /// The step size of a coordinate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +19,16 @@ pub enum Rate {
     AdaGrad,
 }
 
-/// State of one coordinate, side by side so that touching it costs one cache line.
+/// State of one coordinate, aligned so that touching it costs one cache line.
 #[derive(Debug, Clone, Copy, Default)]
+#[repr(align(32))]
 struct Cell {
+    /// The weight during a pass.
+    weight: f64,
     /// Sum of squared gradients.
     squares: f64,
+    /// Gradient of the batch at hand.
+    gradient: f64,
     /// Step up to which the regularisers have been applied.
     done: u64,
 }
@@ -42,7 +47,10 @@ pub struct Gradient {
     anchor: Vec<f64>,
     cells: Vec<Cell>,
     step: u64,
-    gradient: Scatter,
+    /// Somebody reads the model's weights during the pass, so each change is written there too.
+    watched: bool,
+    /// Coordinates with a gradient in the batch at hand.
+    touched: Vec<u32>,
     rows: Rows,
     margins: Vec<f64>,
 }
@@ -58,7 +66,8 @@ impl Gradient {
             anchor: Vec::new(),
             cells: vec![Cell::default(); features],
             step: 0,
-            gradient: Scatter::new(features),
+            watched: true,
+            touched: Vec::new(),
             rows: Rows::default(),
             margins: Vec::new(),
         }
@@ -80,19 +89,38 @@ impl Gradient {
         }
     }
 
+    /// With very many features every entry is far away; asking early hides most of the way.
+    #[inline(always)]
+    fn ask_for(&self, ids: &[u32], place: usize) {
+        if let Some(&id) = ids.get(place) {
+            prefetch(&self.cells, id as usize);
+        }
+    }
+
+    fn change(&mut self, model: &mut Model, id: u32, weight: f64) {
+        let weight = model.within_bounds(id, weight);
+        self.cells[id as usize].weight = weight;
+        if self.watched {
+            model.set(id, weight);
+        }
+    }
+
     /// Applies the regularisation of all steps that passed a coordinate by.
     fn settle(&mut self, model: &mut Model, id: u32) {
         let cell = self.cells[id as usize];
-        let skipped = (self.step - cell.done) as f64;
-        self.cells[id as usize].done = self.step;
-        if skipped == 0.0 || (self.l1 == 0.0 && self.l2 == 0.0) {
+        if cell.done == self.step {
             return;
         }
+        self.cells[id as usize].done = self.step;
+        if self.l1 == 0.0 && self.l2 == 0.0 {
+            return;
+        }
+        let skipped = (self.step - cell.done) as f64;
         let size = self.step_size(cell);
         let anchor = self.anchor.get(id as usize).copied().unwrap_or(0.0);
         let keep = (1.0 - size * self.l2).max(0.0);
         let shrink = size * self.l1;
-        let mut weight = model.weight(id);
+        let mut weight = cell.weight;
         if shrink == 0.0 {
             weight = anchor + keep.powf(skipped) * (weight - anchor);
         } else if keep == 1.0 {
@@ -111,7 +139,7 @@ impl Gradient {
                 weight = next;
             }
         }
-        model.set(id, weight);
+        self.change(model, id, weight);
     }
 }
 
@@ -128,16 +156,23 @@ impl Update for Gradient {
         let mut stepped = Stepped::default();
         let mut rows = std::mem::take(&mut self.rows);
         batch.separate(model, 0, &mut rows)?;
-        for entry in 0..rows.ids.len() {
-            self.settle(model, rows.ids[entry]);
-        }
         let mut row = 0;
         while row < rows.len() {
             let group = rows.groups[row];
             let end =
                 (row..rows.len()).find(|&next| rows.groups[next] != group).unwrap_or(rows.len());
             self.margins.clear();
-            self.margins.extend((row..end).map(|row| rows.margin(row, model)));
+            for row in row..end {
+                let (ids, values) = rows.row(row);
+                (0..AHEAD).for_each(|place| self.ask_for(ids, place));
+                let mut margin = rows.offsets[row];
+                for (place, (&id, value)) in ids.iter().zip(values).enumerate() {
+                    self.ask_for(ids, place + AHEAD);
+                    self.settle(model, id);
+                    margin += self.cells[id as usize].weight * value;
+                }
+                self.margins.push(margin);
+            }
             stepped.loss += self.loss.slopes(&rows.gains[row..end], &mut self.margins);
             for (row, &slope) in (row..end).zip(&self.margins) {
                 if slope == 0.0 {
@@ -146,22 +181,31 @@ impl Update for Gradient {
                 stepped.updates += 1;
                 let (ids, values) = rows.row(row);
                 for (&id, &value) in ids.iter().zip(values) {
-                    self.gradient.add(id, slope * value);
+                    let cell = &mut self.cells[id as usize];
+                    // A sum that cancels on the way is listed twice; its second turn is empty.
+                    if cell.gradient == 0.0 {
+                        self.touched.push(id);
+                    }
+                    cell.gradient += slope * value;
                 }
             }
             row = end;
         }
         self.step += 1;
-        let mut gradient = std::mem::replace(&mut self.gradient, Scatter::new(0));
-        for (id, slope) in gradient.drain() {
-            self.cells[id as usize].squares += slope * slope;
-            let size = self.step_size(self.cells[id as usize]);
-            model.set(id, model.weight(id) - size * slope);
+        let touched = std::mem::take(&mut self.touched);
+        for (place, &id) in touched.iter().enumerate() {
+            self.ask_for(&touched, place + AHEAD);
+            let cell = &mut self.cells[id as usize];
+            let slope = std::mem::take(&mut cell.gradient);
+            if slope != 0.0 {
+                cell.squares += slope * slope;
+                let cell = self.cells[id as usize];
+                self.change(model, id, cell.weight - self.step_size(cell) * slope);
+                self.settle(model, id);
+            }
         }
-        self.gradient = gradient;
-        for entry in 0..rows.ids.len() {
-            self.settle(model, rows.ids[entry]);
-        }
+        self.touched = touched;
+        self.touched.clear();
         self.rows = rows;
         Ok(stepped)
     }
@@ -174,8 +218,16 @@ impl Update for Gradient {
         self.l1 > 0.0 || self.l2 > 0.0
     }
 
+    fn begin_pass(&mut self, model: &Model, watched: bool) {
+        self.watched = watched || model.is_averaged();
+        self.cells.iter_mut().zip(model.weights()).for_each(|(cell, &w)| cell.weight = w);
+    }
+
     fn end_pass(&mut self, model: &mut Model) {
-        (0..self.cells.len()).for_each(|id| self.settle(model, id as u32));
+        for id in 0..self.cells.len() {
+            self.settle(model, id as u32);
+            model.set(id as u32, self.cells[id].weight);
+        }
     }
 
     fn state(&self) -> Vec<f64> {
@@ -191,7 +243,7 @@ impl Update for Gradient {
         }
         self.step = state[self.cells.len()] as u64;
         for (cell, &squares) in self.cells.iter_mut().zip(state) {
-            *cell = Cell { squares, done: self.step };
+            *cell = Cell { squares, done: self.step, ..Cell::default() };
         }
         true
     }

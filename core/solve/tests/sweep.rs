@@ -1,0 +1,102 @@
+//! Line search on lists of small whole numbers, where every sum is exact.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tunesmith_metric::{Ratio, TableBuilder};
+use tunesmith_solve::LineSearch;
+use tunesmith_space::{Hypothesis, PoolsBuilder};
+
+/// ((feature, feature), errors) of each hypothesis.
+type List = Vec<([i8; 2], u8)>;
+
+fn search_of(lists: &[List]) -> LineSearch {
+    let mut builder = PoolsBuilder::default();
+    let ids = [builder.names.intern("a"), builder.names.intern("b")];
+    let mut table = TableBuilder::new(2);
+    for list in lists {
+        builder.sentence(None);
+        for (values, errors) in list {
+            let features = [(ids[0], f32::from(values[0])), (ids[1], f32::from(values[1]))];
+            builder.push(Hypothesis { features: &features, ..Hypothesis::default() });
+            table.push(&[f64::from(*errors), 10.0]);
+        }
+        table.close();
+    }
+    let metric = Arc::new(Ratio { scale: 100.0, higher: false });
+    LineSearch::new(Arc::new(builder.finish()), Arc::new(table.finish()), metric, &ids)
+}
+
+/// Corpus gain from the definition: the first of the best-scoring of each list.
+fn gain_at(lists: &[List], weights: [f64; 2]) -> f64 {
+    let (mut errors, mut words) = (0.0, 0.0);
+    for list in lists.iter().filter(|list| !list.is_empty()) {
+        let score = |f: [i8; 2]| f64::from(f[0]) * weights[0] + f64::from(f[1]) * weights[1];
+        let mut best = 0;
+        for (place, (values, _)) in list.iter().enumerate() {
+            if score(*values) > score(list[best].0) {
+                best = place;
+            }
+        }
+        errors += f64::from(list[best].1);
+        words += 10.0;
+    }
+    1.0 - errors / words
+}
+
+fn lists() -> impl Strategy<Value = Vec<List>> {
+    let hypothesis = ([-4i8..5, -4i8..5], 0u8..11);
+    proptest::collection::vec(proptest::collection::vec(hypothesis, 0..7), 1..5)
+        .prop_filter("something to choose from", |lists| lists.iter().any(|list| !list.is_empty()))
+}
+
+proptest! {
+    #[test]
+    fn the_sweep_is_at_least_every_grid_and_attained(
+        lists in lists(), start in [-8i8..9, -8i8..9], axis in 0usize..2, bounded: bool,
+    ) {
+        let search = search_of(&lists);
+        let weights = start.map(|value| f64::from(value) / 4.0);
+        let mut walker = search.walker(weights.to_vec());
+        prop_assert_eq!(search.gain(&walker), gain_at(&lists, weights));
+        let bounds = if bounded {
+            (weights[axis] - 0.375, weights[axis] + 1.125)
+        } else {
+            (f64::NEG_INFINITY, f64::INFINITY)
+        };
+        let found = search.axis(&walker, axis, bounds);
+        let at = |step: f64| {
+            let mut moved = weights;
+            moved[axis] += step;
+            gain_at(&lists, moved)
+        };
+        prop_assert_eq!(found.gain, at(found.step));
+        prop_assert!((bounds.0..=bounds.1).contains(&(weights[axis] + found.step)));
+        // Breakpoints are fractions of small numbers: odd multiples of 1/1021 never meet one.
+        for step in -4096..4096 {
+            let step = (2.0 * f64::from(step) + 1.0) / 1021.0;
+            if (bounds.0..=bounds.1).contains(&(weights[axis] + step)) {
+                prop_assert!(at(step) <= found.gain);
+            }
+        }
+        search.move_axis(&mut walker, axis, found.step);
+        prop_assert_eq!(search.gain(&walker), found.gain);
+        prop_assert_eq!(walker.weights()[axis], weights[axis] + found.step);
+    }
+
+    #[test]
+    fn a_direction_along_an_axis_is_the_axis(
+        lists in lists(), start in [-8i8..9, -8i8..9], axis in 0usize..2,
+    ) {
+        let search = search_of(&lists);
+        let walker = search.walker(start.map(|value| f64::from(value) / 4.0).to_vec());
+        let mut direction = [0.0; 2];
+        direction[axis] = 1.0;
+        let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+        prop_assert_eq!(
+            search.axis(&walker, axis, everywhere),
+            search.direction(&walker, &direction, everywhere)
+        );
+        prop_assert_eq!(search.direction(&walker, &[0.0; 2], everywhere).step, 0.0);
+    }
+}
