@@ -16,8 +16,8 @@ from tunesmith.significance import SEED, compare_runs, paired_bootstrap, paired_
 
 EXAMPLES = (
     "Examples:\n\n"
-    "  tunesmith compare base.txt new.txt other.txt -r ref\n\n"
-    "  tunesmith compare base1.txt,base2.txt new1.txt,new2.txt -r ref\n\n"
+    "$ tunesmith compare base.txt new.txt other.txt -r ref\n\n"
+    "$ tunesmith compare base1.txt,base2.txt new1.txt,new2.txt -r ref\n\n"
     "Runs of a system, separated by commas, are compared as in Clark et al. 2011."
 )
 
@@ -111,3 +111,5 @@ def _show(metric: Metric, found: list[dict[str, Any]]) -> None:
         p = f"{row['p_randomisation']:.4f}" if number else ""
         shown.add_row(*cells, difference, *middle, p)
     out.print(shown)
+    if several:
+        out.print("s_sel: deviation over test sets (bootstrap), s_test: over runs", style="dim")

@@ -20,7 +20,7 @@ from tunesmith.sample import write_sample
 from tunesmith.spaces import Pools
 from tunesmith.tuning import Result, tune
 
-EXAMPLES = "Examples:\n\n  tunesmith demo\n\n  tunesmith demo --dir demo"
+EXAMPLES = "Examples:\n\n$ tunesmith demo\n\n$ tunesmith demo --dir demo"
 TUNERS = ("mert", "kbmira", "rm")
 
 

@@ -12,7 +12,7 @@ from tunesmith.cli.console import emit, out, table
 from tunesmith.errors import InputError
 from tunesmith.presets import PRESETS, preset_options
 
-EXAMPLES = "Examples:\n\n  tunesmith presets\n\n  tunesmith presets rm"
+EXAMPLES = "Examples:\n\n$ tunesmith presets\n\n$ tunesmith presets rm"
 
 
 def presets(

@@ -11,7 +11,7 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import emit
 from tunesmith.report import write_report
 
-EXAMPLES = "Example:\n\n  tunesmith report runs/rm --out rm.html"
+EXAMPLES = "Example:\n\n$ tunesmith report runs/rm --out rm.html"
 
 
 def report(

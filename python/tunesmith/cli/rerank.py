@@ -33,8 +33,8 @@ RUNS = "Runs"
 
 @app.command(
     epilog="Examples:\n\n"
-    "  tunesmith rerank check dev.nbest.gz\n\n"
-    "  tunesmith rerank check dev.nbest.gz -r dev.ref -m wer",
+    "$ tunesmith rerank check dev.nbest.gz\n\n"
+    "$ tunesmith rerank check dev.nbest.gz -r dev.ref -m wer",
 )
 def check(
     nbest: o.Nbest,
@@ -123,9 +123,9 @@ def show_features(rows: list[dict[str, Any]], most: int) -> None:
 
 @app.command(
     epilog="Examples:\n\n"
-    "  tunesmith rerank tune dev.nbest.gz -r dev.ref -t mert --folds 5 -o w.toml\n\n"
-    "  tunesmith rerank tune run*.gz -r ref -t rm --set bound=2 --run runs/rm\n\n"
-    "  tunesmith rerank tune asr.jsonl -r asr.ref -m wer --bound 'lm*=0:' --seeds 3\n\n"
+    "$ tunesmith rerank tune dev.nbest.gz -r dev.ref -t mert --folds 5 -o w.toml\n\n"
+    "$ tunesmith rerank tune run*.gz -r ref -t rm --set bound=2 --run runs/rm\n\n"
+    "$ tunesmith rerank tune asr.jsonl -r asr.ref -m wer --bound 'lm*=0:' --seeds 3\n\n"
     "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
 def tune(
@@ -452,8 +452,8 @@ def show_result(result: Result) -> None:
 
 @app.command(
     epilog="Examples:\n\n"
-    "  tunesmith rerank apply test.nbest.gz -w weights.toml > test.out\n\n"
-    "  tunesmith rerank apply test.nbest.gz -w weights.toml --nbest-out new.nbest.gz",
+    "$ tunesmith rerank apply test.nbest.gz -w weights.toml > test.out\n\n"
+    "$ tunesmith rerank apply test.nbest.gz -w weights.toml --nbest-out new.nbest.gz",
 )
 def apply(
     nbest: Annotated[Path, typer.Argument(metavar="NBEST", help="N-best lists.")],

@@ -14,8 +14,8 @@ from tunesmith.significance import confidence
 
 EXAMPLES = (
     "Examples:\n\n"
-    "  tunesmith score output.txt -r ref.A -r ref.B -m bleu,chrf++,ter\n\n"
-    "  tunesmith rerank apply test.nbest -w w.toml | tunesmith score - -r test.ref"
+    "$ tunesmith score output.txt -r ref.A -r ref.B -m bleu,chrf++,ter\n\n"
+    "$ tunesmith rerank apply test.nbest -w w.toml | tunesmith score - -r test.ref"
 )
 
 

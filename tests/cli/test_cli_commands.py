@@ -1,0 +1,275 @@
+"""The commands together: what one writes the next one reads, and the scores agree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from running import Sample, listing, process, tunesmith
+
+from tunesmith.formats import read_nbest
+from tunesmith.presets import PRESETS
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer"])
+def test_tune_apply_and_score_agree(sample: Sample, tmp_path: Path, metric: str) -> None:
+    weights, output = tmp_path / "w.toml", tmp_path / "out"
+    heldout = "--heldout", sample.test[0], "--heldout-reference", sample.test[2]
+    words = "rerank", "tune", *sample.dev, *heldout, "-m", metric, "-t", "mert", "-o", weights
+    tuned = tunesmith(*words, "--json")
+    assert tuned.code == 0, tuned.err
+    for lists, key in ((sample.dev, "tuned"), (sample.test, "heldout")):
+        applied = tunesmith("rerank", "apply", lists[0], "-w", weights)
+        assert applied.err == ""
+        output.write_text(applied.out)
+        scored = tunesmith("score", output, *lists[1:], "-m", metric, "--json")
+        assert scored.object == {metric: pytest.approx(tuned.object[key], abs=1e-9)}
+    assert tomllib.loads(weights.read_text())["weights"] == tuned.object["weights"]
+
+
+def test_start_is_the_first_of_each_list_or_what_given_weights_choose(
+    sample: Sample, tmp_path: Path
+) -> None:
+    output, weights = tmp_path / "out", tmp_path / "w.toml"
+    pools = read_nbest(sample.dev[0]).pools
+    firsts = pools.texts(pools.starts[:-1])
+    output.write_text("".join(f"{text}\n" for text in firsts))
+    first = tunesmith("score", output, *sample.dev[1:], "-m", "bleu", "--json").object["bleu"]
+    base = "rerank", "tune", *sample.dev, "-t", "mert", "--json"
+    assert tunesmith(*base).object["start"] == pytest.approx(first, abs=1e-9)
+    assert tunesmith("rerank", "check", *sample.dev, "--json").object["scores"][
+        "first"
+    ] == pytest.approx(first, abs=1e-9)
+    weights.write_text("[weights]\nlm = 1.0\n")
+    output.write_text(tunesmith("rerank", "apply", sample.dev[0], "-w", weights).out)
+    given = tunesmith("score", output, *sample.dev[1:], "-m", "bleu", "--json").object["bleu"]
+    assert given != first
+    assert tunesmith(*base, "-w", weights).object["start"] == pytest.approx(given, abs=1e-9)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_tuner_does_no_worse_than_the_start(sample: Sample, preset: str) -> None:
+    ran = tunesmith("rerank", "tune", *sample.dev, "-t", preset, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.object["tuned"] >= ran.object["start"]
+
+
+@pytest.mark.parametrize("preset", ["mert", "kbmira", "pro"])
+def test_the_number_of_threads_changes_nothing(sample: Sample, preset: str) -> None:
+    words = "rerank", "tune", *sample.dev, "-t", preset, "--folds", 2, "--seeds", 2, "--json"
+    one, two = (tunesmith(*words, "--threads", threads).object for threads in (1, 2))
+    assert one | {"seconds": 0} == two | {"seconds": 0}
+
+
+@pytest.mark.parametrize("suffix", ["nbest", "nbest.gz", "nbest.zst", "jsonl"])
+def test_reordered_lists_read_again_give_the_same_choices(
+    sample: Sample, tmp_path: Path, suffix: str
+) -> None:
+    weights, new = tmp_path / "w.toml", tmp_path / f"new.{suffix}"
+    weights.write_text("[weights]\nlm = 1.0\nwords = 2.5\n")
+    format = "jsonl" if suffix == "jsonl" else "moses"
+    words = "--nbest-out", new, "--name", "model", "--out-format", format
+    ran = tunesmith("rerank", "apply", sample.dev[0], "-w", weights, *words)
+    assert (ran.code, ran.out) == (0, "")
+    old, pools = read_nbest(sample.dev[0]).pools, read_nbest(new).pools
+    assert pools.names == [*old.names, "model"]
+    assert (pools.sentences, pools.hypotheses) == (old.sentences, old.hypotheses)
+    scores = [dict(pools.features(at))["model"] for at in range(pools.hypotheses)]
+    starts = pools.starts
+    for begin, end in pairwise(starts):
+        part = scores[begin:end]
+        assert part == sorted(part, reverse=True)
+    chosen = tunesmith("rerank", "apply", sample.dev[0], "-w", weights).out
+    assert pools.texts(starts[:-1]) == chosen.splitlines()
+    # The new score alone says as much, and a second pass changes nothing.
+    weights.write_text("[weights]\nmodel = 1.0\n")
+    assert tunesmith("rerank", "apply", new, "-w", weights).out == chosen
+
+
+FORMATS = {
+    "moses.nbest": [],
+    "cdec.nbest": [],
+    "lists.jsonl": ["--keep-blank"],
+    "fairseq.out": [],
+    "espnet": ["--keep-blank"],
+    "espnet1.json": [],
+    "nemo.jsonl": ["--keep-blank"],
+    "nemo.tsv": ["--per-sentence", "2"],
+    "flat": ["--per-sentence", "2"],
+    "kaldi": ["--keep-blank"],
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_checked_applied_and_rewritten(tmp_path: Path, name: str) -> None:
+    lists = GOLDEN / name, *FORMATS[name]
+    found = tunesmith("rerank", "check", *lists, "--json")
+    assert found.code == 0, found.err
+    feature = found.object["feature_table"][0]["name"]
+    weights = tmp_path / "w.toml"
+    weights.write_text(f'[weights]\n"{feature}" = 1.0\n')
+    applied = tunesmith("rerank", "apply", *lists, "-w", weights)
+    assert applied.code == 0, applied.err
+    assert applied.out.count("\n") == found.object["sentences"]
+    new = tmp_path / "new.jsonl"
+    words = "--nbest-out", new, "--out-format", "jsonl"
+    written = tunesmith("rerank", "apply", *lists, "-w", weights, *words)
+    assert written.code == 0, written.err
+    again = tunesmith("rerank", "check", new, "--keep-blank", "--json")
+    assert again.object["hypotheses"] == found.object["hypotheses"]
+    assert tunesmith("rerank", "apply", new, "--keep-blank", "-w", weights).out == applied.out
+
+
+def test_lists_in_a_folder_can_be_tuned_with_a_run_directory(tmp_path: Path) -> None:
+    (tmp_path / "ref").write_text("the cat sat\nhello there\n")
+    found = tunesmith("rerank", "check", GOLDEN / "flat", "--per-sentence", 2, "--json").object
+    assert found["sentences"] == 2
+    base = "rerank", "tune", GOLDEN / "flat", "--per-sentence", 2, "-r", tmp_path / "ref"
+    words = *base, "-t", "mert", "-m", "chrf", "--run", tmp_path / "run", "--json"
+    first = tunesmith(*words, "--force")
+    assert first.code == 0, first.err
+    again = tunesmith(*words, "--force", "--resume")
+    assert again.object["weights"] == first.object["weights"]
+
+
+def test_ready_made_scores_are_tuned_for_by_the_name_of_their_column(tmp_path: Path) -> None:
+    nbest = tmp_path / "comet.nbest"
+    nbest.write_text(
+        "0 ||| a ||| lm= 1 len= 3 COMET= 0.5 ||| 2\n0 ||| b ||| lm= 2 len= 1 COMET= 0.9 ||| 1\n"
+        "1 ||| c ||| lm= 1 len= 2 COMET= 0.2 ||| 2\n1 ||| d ||| lm= 3 len= 1 COMET= 0.4 ||| 1\n"
+    )
+    words = "rerank", "tune", nbest, "-t", "mert", "-m", "column:COMET", "--json"
+    found = tunesmith(*words).object
+    assert set(found["weights"]) == {"lm", "len"}
+    assert found["start"] == pytest.approx(35.0)
+    assert found["tuned"] == pytest.approx(found["oracle"]) == pytest.approx(65.0)
+    (tmp_path / "human").write_text("1\n2\n3\n4\n")
+    other = "--column", f"human={tmp_path / 'human'}", "-m", "column:human"
+    found = tunesmith("rerank", "tune", nbest, "-t", "mert", *other, "--json").object
+    assert set(found["weights"]) == {"lm", "len", "COMET"}
+
+
+def test_score_reads_the_standard_input(sample: Sample) -> None:
+    ref = sample.dev[2]
+    with ref.open() as stream:
+        ran = process("score", "-", "-r", ref, "-m", "chrf++,wer", "--json", stdin=stream)
+    assert ran.object == {"chrf++": 100.0, "wer": 0.0}
+
+
+def test_score_takes_options_of_metrics_and_intervals(sample: Sample) -> None:
+    ref = sample.dev[2]
+    names = "bleu:tokenize=none,lowercase=1", "chrf"
+    ran = tunesmith("score", ref, "-r", ref, "-m", ",".join(names), "--confidence", "--json")
+    assert set(ran.object) == {*names, "confidence"}
+    assert ran.object[names[0]] == pytest.approx(100.0)
+    assert ran.object["confidence"]["chrf"] == [100.0, 100.0]
+
+
+@pytest.fixture
+def outputs(sample: Sample, tmp_path: Path) -> list[Path]:
+    """The first, second and third of each list, and the references themselves."""
+    pools = read_nbest(sample.dev[0]).pools
+    files = []
+    for rank in range(3):
+        files.append(tmp_path / f"rank{rank}")
+        texts = pools.texts(pools.starts[:-1] + rank)
+        files[-1].write_text("".join(f"{text}\n" for text in texts))
+    return [*files, sample.dev[2]]
+
+
+def test_compare_tells_difference_interval_and_two_tests(
+    sample: Sample, outputs: list[Path]
+) -> None:
+    base, other, perfect = outputs[0], outputs[1], outputs[3]
+    words = "compare", base, other, perfect, *sample.dev[1:], "-m", "bleu,ter"
+    found = tunesmith(*words, "--json").object
+    for metric in ("bleu", "ter"):
+        scores = [
+            tunesmith("score", file, *sample.dev[1:], "-m", metric, "--json").object[metric]
+            for file in (base, other, perfect)
+        ]
+        rows = found[metric]
+        assert [row["system"] for row in rows] == [str(base), str(other), str(perfect)]
+        assert [row["score"] for row in rows] == pytest.approx(scores)
+        assert rows[2]["difference"] == pytest.approx(scores[2] - scores[0])
+        assert rows[2]["ci"][0] <= rows[2]["difference"] <= rows[2]["ci"][1]
+        assert rows[2]["p_bootstrap"] < 0.01
+        assert rows[2]["p_randomisation"] < 0.01
+    assert tunesmith(*words, "--json").object == found, "the same twice"
+    shown = tunesmith(*words).out
+    assert len(re.findall(rf"^{re.escape(str(perfect))} ", shown, re.MULTILINE)) == 2
+
+
+def test_compare_takes_several_runs_per_system(sample: Sample, outputs: list[Path]) -> None:
+    base, system = f"{outputs[0]},{outputs[1]}", f"{outputs[2]},{outputs[3]}"
+    words = "compare", base, system, *sample.dev[1:], "-m", "chrf"
+    row = tunesmith(*words, "--json").object["chrf"][1]
+    assert len(row["runs"]) == len(row["baseline_runs"]) == 2
+    assert row["score"] == pytest.approx(sum(row["runs"]) / 2)
+    assert row["difference"] == pytest.approx(row["score"] - sum(row["baseline_runs"]) / 2)
+    assert row["s_test"] > row["baseline_s_test"] > 0
+    assert row["s_sel"] > 0
+    shown = tunesmith(*words)
+    assert shown.code == 0
+    assert "s_sel" in shown.out
+    mixed = tunesmith("compare", outputs[0], system, outputs[1], *sample.dev[1:], "-m", "chrf")
+    assert mixed.code == 0, mixed.err
+
+
+def test_a_report_is_written_into_the_run_or_where_it_is_wanted(
+    sample: Sample, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    words = "rerank", "tune", *sample.dev, "-t", "mert", "--folds", 2, "--seeds", 2
+    assert tunesmith(*words, "--run", run).code == 0
+    ran = tunesmith("report", run)
+    assert ran.out == f"{run / 'report.html'}\n"
+    page = (run / "report.html").read_text()
+    assert page.startswith("<!doctype html>") or page.startswith("<!DOCTYPE html>")
+    assert "mert" in page
+    other = tmp_path / "other.html"
+    assert tunesmith("report", run, "--out", other, "--json").object == {"report": str(other)}
+    assert other.read_text() == page
+
+
+def test_the_demo_runs_from_lists_to_report(tmp_path: Path) -> None:
+    ran = tunesmith("demo", "--dir", tmp_path / "demo")
+    assert ran.code == 0, ran.err
+    report = Path(ran.out.splitlines()[-1])
+    assert report.name == "report.html"
+    assert report.exists()
+    for name in ("mert", "kbmira", "rm"):
+        row = next(line for line in ran.out.splitlines() if line.startswith(f"{name} "))
+        _, start, tuned, oracle, unseen, better, *_ = row.split()
+        assert float(start) < float(tuned) < float(oracle)
+        assert float(unseen) < float(better)
+        assert f"demo/{name}.toml" in ran.err
+        assert f"demo/{name}.toml" in {f"demo/{path}" for path in listing(tmp_path / "demo")}
+    told = tunesmith("demo", "--dir", tmp_path / "again", "--json")
+    assert told.out.count("\n") == 1
+    assert set(told.object["tuners"]) == {"mert", "kbmira", "rm"}
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not DATA.exists(), reason="no ../shared/data here")
+def test_real_lists_with_two_references_and_real_speech(tmp_path: Path) -> None:
+    nmt, asr = DATA / "nbest-nmt", DATA / "nbest-asr"
+    references = "-r", nmt / "wmt21-systems.ref.A.en.gz", "-r", nmt / "wmt21-systems.ref.B.en.gz"
+    ran = tunesmith("rerank", "check", nmt / "wmt21-systems.nbest.gz", *references, "--json")
+    assert ran.object["scores"]["signature"].startswith("nrefs:2|")
+    assert ran.object["hypotheses"] == 19000
+    ran = tunesmith(
+        *("rerank", "tune", asr / "dev_clean.nbest.gz", "-r", asr / "dev_clean.ref.gz"),
+        *("--heldout", asr / "test_clean.nbest.gz"),
+        *("--heldout-reference", asr / "test_clean.ref.gz", "-m", "wer", "-t", "mert", "--json"),
+    )
+    found = ran.object
+    assert (round(found["start"], 2), round(found["oracle"], 2)) == (6.12, 4.04)
+    assert found["tuned"] < found["start"]
+    assert found["heldout"] < found["heldout_start"] == pytest.approx(6.42, abs=0.005)
