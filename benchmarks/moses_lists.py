@@ -36,7 +36,7 @@ def mert(setting: Setting, yardstick: Yardstick) -> Outcome:
         load = machine()["load"]
         if load is not None and load > BUSY:
             outcome.notes.append(
-                f"Other work kept the machine busy (load {load:.1f}): clock times, and with them the "
+                f"Other work kept the machine busy (load {load:.1f}): clock times, and so the "
                 "gain of two threads, mean little."
             )
     return outcome
