@@ -62,5 +62,5 @@ $(VENV)/.dev: $(VENV)/.run
 
 $(VENV)/.bench: $(VENV)/.dev
 	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'kenlm>=0.2'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,bench]'
 	@touch $@

@@ -1,0 +1,123 @@
+"""Word alignment by other people's programs: both directions at once, links in Pharaoh's form."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tunesmith._core import AtomicWriter, Lines
+from tunesmith.errors import InputError
+
+MODELS = ("fast_align", "hmm", "ibm1", "ibm2", "ibm3", "ibm4")
+"""What sil-thot trains. Those after `ibm1` start from the ones before them."""
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Files with one line of `source-target` links per sentence pair, one for each direction."""
+
+    forward: Path
+    backward: Path
+
+
+def align(
+    source: Path,
+    target: Path,
+    out: Aligned,
+    aligner: str = "fast_align",
+    iterations: int = 5,
+) -> Aligned:
+    """Align two files of tokenised sentences and return where the links are.
+
+    `fast_align`, `hmm` and the IBM models come from sil-thot (the extra `train`), `eflomal` is a
+    program of its own that is called as one (the extra `eflomal`). Refuses a name that is neither
+    and programs that are not installed.
+    """
+    if aligner == "eflomal":
+        _eflomal(source, target, out)
+    elif aligner in MODELS:
+        _thot(source, target, out, aligner, iterations)
+    else:
+        names = ", ".join([*MODELS, "eflomal"])
+        raise InputError(f"no aligner named {aligner!r}", remedy=f"use one of {names}")
+    return out
+
+
+def _thot(source: Path, target: Path, out: Aligned, model: str, iterations: int) -> None:
+    if find_spec("thot") is None:
+        raise InputError(
+            f"{model} needs sil-thot", remedy="pip install 'tunesmith[train]', or --alignment FILE"
+        )
+    jobs = [
+        (source, target, out.forward, model, iterations, False),
+        (target, source, out.backward, model, iterations, True),
+    ]
+    # Processes, not threads: the library keeps the interpreter to itself. Spawned, because a fork
+    # of a process with threads may hang.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=context) as workers:
+        for job in [workers.submit(_one_direction, *arguments) for arguments in jobs]:
+            job.result()
+
+
+def _one_direction(
+    given: Path, produced: Path, out: Path, model: str, iterations: int, flip: bool
+) -> None:
+    """Train a model of `produced` given `given` and write the best links, source first."""
+    import thot.alignment as thot
+
+    ladder: dict[str, list[Any]] = {
+        "fast_align": [thot.FastAlignModel],
+        "ibm1": [thot.Ibm1AlignmentModel],
+        "ibm2": [thot.Ibm1AlignmentModel, thot.Ibm2AlignmentModel],
+        "hmm": [thot.Ibm1AlignmentModel, thot.HmmAlignmentModel],
+        "ibm3": [thot.Ibm1AlignmentModel, thot.HmmAlignmentModel, thot.Ibm3AlignmentModel],
+        "ibm4": [thot.Ibm1AlignmentModel, thot.HmmAlignmentModel, thot.Ibm4AlignmentModel],
+    }
+    left = [line.split() for line in Lines(str(given))]
+    right = [line.split() for line in Lines(str(produced))]
+    trained: Any = None
+    for stage in ladder[model]:
+        trained = stage() if trained is None else stage(trained)
+        if trained.num_sentence_pairs == 0:
+            for pair in zip(left, right, strict=True):
+                trained.add_sentence_pair(*pair)
+        trained.variational_bayes = model == "fast_align"
+        trained.start_training()
+        for _ in range(iterations):
+            trained.train()
+        trained.end_training()
+    with AtomicWriter(str(out)) as file:
+        for _, matrix in trained.get_best_alignments(left, right):
+            rows, columns = matrix.to_numpy().nonzero()
+            links = zip(*((columns, rows) if flip else (rows, columns)), strict=True)
+            file.write(" ".join(f"{i}-{j}" for i, j in sorted(links)) + "\n")
+
+
+def _eflomal(source: Path, target: Path, out: Aligned) -> None:
+    places = [sysconfig.get_path("scripts"), str(Path(sys.executable).parent)]
+    found = shutil.which("eflomal-align") or next(
+        (path for place in places if (path := shutil.which("eflomal-align", path=place))), None
+    )
+    if found is None:
+        raise InputError("eflomal is not installed", remedy="pip install 'tunesmith[eflomal]'")
+    told = subprocess.run(
+        [found, "-s", source, "-t", target, "-f", out.forward, "-r", out.backward, "--overwrite"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if told.returncode != 0:
+        raise InputError(
+            f"eflomal failed: {told.stderr.strip().splitlines()[-1:]}",
+            str(source),
+            remedy="try fast_align",
+        )
