@@ -100,10 +100,10 @@ def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
     """Return what deserves a look, each with what to do about it."""
     findings = []
     if found["empty_lists"]:
-        findings.append(f"{found['empty_lists']} lists are empty: they count as blank outputs")
+        findings.append(f"empty lists: {found['empty_lists']}; they count as blank outputs")
     if found["single_lists"] > pools.sentences / 2:
         findings.append(
-            f"{found['single_lists']} lists have a single hypothesis: nothing can be learnt there"
+            f"lists of a single hypothesis: {found['single_lists']}; nothing can be learnt there"
         )
     twins = pools.hypotheses - found["distinct_texts"]
     if twins > pools.hypotheses / 2:
@@ -114,7 +114,7 @@ def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
     if still:
         shown = ", ".join(still[:5]) + ("…" if len(still) > 5 else "")
         findings.append(
-            f"{len(still)} features never vary within a list and cannot matter: {shown}"
+            f"features that never vary within a list and cannot matter: {len(still)} ({shown})"
         )
     scores = pools.core.scores
     if len(scores) and not np.isnan(scores).any():
@@ -124,7 +124,7 @@ def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
         if len(unsorted):
             lists = len(np.unique(np.searchsorted(starts, unsorted, side="right")))
             findings.append(
-                f"{lists} lists are not sorted by their own score: the first-ranked hypothesis is "
+                f"lists that are not sorted by their own score: {lists}; the first-ranked hypothesis is "
                 "the first in the file all the same"
             )
     headroom = found["scores"].get("headroom")

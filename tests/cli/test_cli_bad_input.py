@@ -365,7 +365,7 @@ def test_weights_of_features_that_no_list_has_are_told(folder: Path) -> None:
     weights = folder / "more.toml"
     weights.write_text("[weights]\nA = 1.0\nC = 2.0\nD = 0.0\n")
     good = folder / "good.nbest"
-    told = "warning: 1 weights met no feature of the lists: C\n"
+    told = "warning: weights without a feature in the lists: 1 (C)\n"
     ran = tunesmith("rerank", "apply", good, "-w", weights)
     assert (ran.code, ran.out, ran.err) == (0, "a b d\nx y\n", told)
     out = folder / "out.nbest"
@@ -374,7 +374,7 @@ def test_weights_of_features_that_no_list_has_are_told(folder: Path) -> None:
     assert told in tuned.err
     weights.write_text("[weights]\nC = 2.0\n")
     ran = tunesmith("rerank", "apply", good, "-w", weights)
-    assert "none of the weights met a feature" in ran.err
+    assert "no weight has a feature in the lists" in ran.err
 
 
 def test_refused_weights_end_with_exit_code_1_and_are_not_written(folder: Path) -> None:

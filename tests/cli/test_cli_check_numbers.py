@@ -153,13 +153,13 @@ def test_the_row_of_a_feature(
 
 def test_what_deserves_a_look_is_told(files: tuple[Path, str, Path], tmp_path: Path) -> None:
     ran = tunesmith("rerank", "check", *files)
-    assert "1 features never vary within a list and cannot matter: same" in ran.err
+    assert "features that never vary within a list and cannot matter: 1 (same)" in ran.err
     nbest = tmp_path / "poor.nbest"
     nbest.write_text("0 ||| a ||| A= 1 ||| 1\n2 ||| b ||| A= 1 ||| 1\n2 ||| b ||| A= 2 ||| 3\n")
     (tmp_path / "ref").write_text("a\nx\nb\n")
     told = tunesmith("rerank", "check", nbest, "-r", tmp_path / "ref", "-m", "chrf").err
-    assert "1 lists are empty" in told
-    assert "1 lists are not sorted by their own score" in told
+    assert "empty lists: 1;" in told
+    assert "lists that are not sorted by their own score: 1;" in told
     assert "the headroom is 0.00" in told
 
 

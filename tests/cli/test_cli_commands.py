@@ -53,6 +53,25 @@ def test_start_is_the_first_of_each_list_or_what_given_weights_choose(
     assert tunesmith(*base, "-w", weights).object["start"] == pytest.approx(given, abs=1e-9)
 
 
+def test_weights_that_fit_the_tuning_lists_only_are_told(tmp_path: Path) -> None:
+    def write(name: str, good: int) -> Path:
+        (tmp_path / name).write_text(
+            f"0 ||| a b c d ||| A= {good} B= 1 ||| 1\n0 ||| a x ||| A= {-good} B= 0 ||| 0\n"
+            if good < 0
+            else f"0 ||| a x ||| A= {-good} B= 1 ||| 1\n0 ||| a b c d ||| A= {good} B= 0 ||| 0\n"
+        )
+        return tmp_path / name
+
+    (tmp_path / "ref").write_text("a b c d\n")
+    dev, other = write("dev.nbest", 1), write("other.nbest", -1)
+    heldout = "--heldout", other, "--heldout-reference", tmp_path / "ref"
+    words = "rerank", "tune", dev, "-r", tmp_path / "ref", "-t", "mert", "-m", "chrf", *heldout
+    ran = tunesmith(*words, "--fix", "B=0", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.object["heldout"] < ran.object["heldout_start"] == 100.0
+    assert "warning: on held-out lists the score went from 100.00 to" in ran.err
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_tuner_does_no_worse_than_the_start(sample: Sample, preset: str) -> None:
     ran = tunesmith("rerank", "tune", *sample.dev, "-t", preset, "--json")

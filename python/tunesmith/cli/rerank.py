@@ -366,6 +366,14 @@ def tune(
             note(f"weights written to {out_file}")
         if run is not None:
             note(f"tunesmith report {run} shows the run")
+    if result.heldout is not None and result.heldout_start is not None:
+        gained = result.heldout - result.heldout_start
+        if (gained if measured.higher_is_better else -gained) < 0:
+            warn(
+                f"on held-out lists the score went from {result.heldout_start:.2f} to "
+                f"{result.heldout:.2f}: the weights fit the tuning lists only (more lists, or a "
+                "tuner with regularisation, may help)"
+            )
     if result.refused is not None and force:
         warn(f"weights that would be refused: {result.refused}")
     elif result.refused is not None:
@@ -410,9 +418,10 @@ def tell_unknown(weights: Weights, unknown: Sequence[str]) -> None:
     """Warn of weights that count for nothing."""
     if unknown:
         shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
-        which = "none of the weights" if len(unknown) == len(weights) else f"{len(unknown)} weights"
-        met = "met a feature" if len(unknown) == len(weights) else "met no feature"
-        warn(f"{which} {met} of the lists: {shown}")
+        known = sum(1 for value in weights.values() if value) - len(unknown)
+        warn(f"weights without a feature in the lists: {len(unknown)} ({shown})")
+        if not known:
+            warn("no weight has a feature in the lists: every list keeps its order")
 
 
 def show_result(result: Result) -> None:
