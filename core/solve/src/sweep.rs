@@ -71,7 +71,8 @@ impl Axis {
             let start = axis.lines.len();
             axis.lines.extend(list.enumerate().map(|(position, hypothesis)| {
                 let (ids, values) = pools.features(hypothesis);
-                let slope = ids.binary_search(&id).map_or(0.0, |place| values[place]);
+                // Zero added makes one of -0 and 0, between which the place decides.
+                let slope = ids.binary_search(&id).map_or(0.0, |place| values[place] + 0.0);
                 (slope, position as u32)
             }));
             let lines = &mut axis.lines[start..];
@@ -262,7 +263,7 @@ impl LineSearch {
                     .iter()
                     .zip(&walker.scores[list.clone()])
                     .enumerate()
-                    .map(|(position, (&slope, &score))| (slope, score, position as u32)),
+                    .map(|(position, (&slope, &score))| (slope + 0.0, score, position as u32)),
             );
             lines.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
             envelope.build(lines.len(), |place| lines[place]);

@@ -1,5 +1,7 @@
 //! What a learner asks of the hypotheses of one sentence.
 
+use std::cmp::Ordering;
+
 use tunesmith_metric::Table;
 
 use crate::pools::Pools;
@@ -75,7 +77,7 @@ impl<'a> PoolSpace<'a> {
         }
         let mut order: Vec<usize> = (0..self.gains.len()).collect();
         order.select_nth_unstable_by(k - 1, |&a, &b| {
-            self.scores[b].total_cmp(&self.scores[a]).then(a.cmp(&b))
+            order_of(self.scores[b], self.scores[a]).then(a.cmp(&b))
         });
         order.truncate(k);
         order.sort_unstable();
@@ -122,9 +124,8 @@ impl Space for PoolSpace<'_> {
             |candidate: usize| model * self.scores[candidate] + gain * self.gains[candidate];
         let mut order = self.among(k).unwrap_or_else(|| (0..self.gains.len()).collect());
         order.sort_by(|&a, &b| {
-            value(b)
-                .total_cmp(&value(a))
-                .then(self.scores[b].total_cmp(&self.scores[a]))
+            order_of(value(b), value(a))
+                .then(order_of(self.scores[b], self.scores[a]))
                 .then(a.cmp(&b))
         });
         if unique {
@@ -135,4 +136,10 @@ impl Space for PoolSpace<'_> {
         order.truncate(n);
         order
     }
+}
+
+/// The order of two numbers, where -0 and 0 are equal: with weights of zero a score's sign is
+/// that of its features, and must not decide.
+fn order_of(a: f64, b: f64) -> Ordering {
+    (a + 0.0).total_cmp(&(b + 0.0))
 }
