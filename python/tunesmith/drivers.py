@@ -183,11 +183,16 @@ class Online:
         threads: int,
     ) -> dict[str, Any]:
         if len(learners) == 1:
-            return _merge_facts([learners[0].run(order, epoch)])
+            seen = learners[0].run(order, epoch)
+            learners[0].end_epoch()
+            return _merge_facts([seen])
         facts: list[dict[str, Any]] = []
+        visitor = np.zeros(len(order), np.int64)
         with ThreadPoolExecutor(threads or None) as workers:
             for part in np.array_split(order, max(self.mix, 1)):
                 shards = np.array_split(part, len(learners))
+                for number, shard in enumerate(shards):
+                    visitor[shard] = number
                 jobs = [
                     workers.submit(learner.run, np.ascontiguousarray(shard), epoch)
                     for learner, shard in zip(learners, shards, strict=True)
@@ -196,6 +201,12 @@ class Online:
                 mixed = np.mean([learner.weights for learner in learners], axis=0)
                 for learner in learners:
                     learner.set_weights(mixed)
+        # Gains in context are those of the whole corpus: each sentence as its learner saw it.
+        every = np.stack([learner.observed for learner in learners])
+        rows = every.reshape(len(learners), len(order), -1)
+        together = rows[visitor, np.arange(len(order))].ravel()
+        for learner in learners:
+            learner.end_epoch(together)
         return _merge_facts(facts)
 
     @staticmethod

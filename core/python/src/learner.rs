@@ -141,6 +141,24 @@ impl Learner {
         Ok(dict)
     }
 
+    /// Statistics of what the model chose in this epoch, for gains in context; else nothing.
+    #[getter]
+    fn observed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.gain.observed())
+    }
+
+    /// Ends an epoch, whose passes may have been several; `observed` is what all learners saw.
+    #[pyo3(signature = (observed=None))]
+    fn end_epoch(&mut self, observed: Option<PyReadonlyArray1<'_, f64>>) -> PyResult<()> {
+        if let Some(observed) = observed
+            && !self.gain.set_observed(observed.as_slice()?)
+        {
+            return Err(PyValueError::new_err("statistics of another corpus"));
+        }
+        self.gain.end_epoch();
+        Ok(())
+    }
+
     #[getter]
     fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_slice(py, self.model.weights())

@@ -142,6 +142,21 @@ impl Gain {
         self.kind != GainKind::Sentence
     }
 
+    /// The statistics observed so far, a row per sentence, for gains in context; else nothing.
+    pub fn observed(&self) -> &[f64] {
+        &self.current
+    }
+
+    /// Takes what several learners observed together; false if it belongs to another corpus.
+    pub fn set_observed(&mut self, observed: &[f64]) -> bool {
+        let fits = observed.len() == self.current.len();
+        if fits {
+            self.current.copy_from_slice(observed);
+        }
+        fits
+    }
+
+    /// Makes what was observed the context of the next epoch.
     pub fn end_epoch(&mut self) {
         if self.kind == GainKind::Context {
             self.set_previous(self.current.clone());

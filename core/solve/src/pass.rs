@@ -105,7 +105,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs the pass. Empty lists are passed over. A stop asked for by `interrupted` is an error.
+    /// Runs the pass; the gain's epoch is not ended, as other learners may have seen other parts of
+    /// it. Empty lists are passed over. A stop asked for by `interrupted` is an error.
     pub fn run(
         &self,
         model: &mut Model,
@@ -154,7 +155,6 @@ impl Pass<'_> {
                 sums.add(visit, best);
             }
         }
-        gain.end_epoch();
         update.end_pass(model);
         if sums.chosen > 0 {
             let count = sums.chosen as f64;
