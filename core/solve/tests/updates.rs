@@ -33,6 +33,7 @@ impl Separate for Fixed {
 
 fn step(update: &mut dyn Update, weights: &[f64], given: &Given) -> Vec<f64> {
     let mut model = Model::new(weights.to_vec());
+    update.begin_pass(&model, true);
     update.step(&mut model, &mut Fixed(given.clone())).expect("rows by hand do not fail");
     model.weights().to_vec()
 }
@@ -54,7 +55,7 @@ fn start() -> impl Strategy<Value = Vec<f64>> {
 }
 
 fn hildreth(c: f64) -> Hildreth {
-    Hildreth { c, rate: 1.0, scale_by_oracle: false, tolerance: 1e-13, sweeps: 100_000 }
+    Hildreth { c, rate: 1.0, scale_by_oracle: false, tolerance: 1e-12, sweeps: 3000 }
 }
 
 fn plane(c: f64) -> CuttingPlane {
@@ -62,6 +63,8 @@ fn plane(c: f64) -> CuttingPlane {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn one_row_is_one_step_for_all_margin_updates(given in row(), w in start(), c in 0.001..2.0) {
         let given = vec![given];
@@ -102,7 +105,7 @@ proptest! {
             for size in [1e-4, 1e-2, 0.3] {
                 let moved: Vec<f64> =
                     v.iter().zip(unit).map(|(v, side)| v + size * f64::from(side)).collect();
-                prop_assert!(primal(&moved) >= here - 1e-9);
+                prop_assert!(primal(&moved) >= here - 1e-7);
             }
         }
     }
@@ -114,7 +117,7 @@ proptest! {
         let updates: Vec<Box<dyn Update>> = vec![
             Box::new(PassiveAggressive::new(0.5, 1.0, false)),
             Box::new(hildreth(0.5)),
-            Box::new(CuttingPlane { planes: 20, ..plane(0.5) }),
+            Box::new(CuttingPlane { planes: 20, moves: 50, ..plane(0.5) }),
             Box::new(Perceptron::new(0.5)),
             Box::new(Arow::new(0.1, 1.0, 1.0, false, FEATURES)),
             Box::new(Arow::new(0.1, 1.0, 1.0, true, FEATURES)),
@@ -125,6 +128,7 @@ proptest! {
             let mut model = Model::new(w.clone())
                 .bounded(vec![0.25, low, f64::NEG_INFINITY], vec![0.25, low + 1.5, f64::INFINITY]);
             for _ in 0..3 {
+                update.begin_pass(&model, true);
                 update.step(&mut model, &mut Fixed(given.clone())).expect("no fault");
                 update.end_pass(&mut model);
                 prop_assert_eq!(model.weight(0), 0.25);
@@ -159,11 +163,14 @@ proptest! {
         for make in make {
             let mut whole = make();
             let mut model = Model::new(w.clone());
+            whole.begin_pass(&model, true);
             whole.step(&mut model, &mut Fixed(first.clone())).expect("no fault");
             whole.end_pass(&mut model);
             let mut restored = make();
             prop_assert!(restored.restore(&whole.state()));
             let mut other = model.clone();
+            whole.begin_pass(&model, true);
+            restored.begin_pass(&other, false);
             whole.step(&mut model, &mut Fixed(second.clone())).expect("no fault");
             restored.step(&mut other, &mut Fixed(second.clone())).expect("no fault");
             whole.end_pass(&mut model);

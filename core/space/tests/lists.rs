@@ -1,0 +1,145 @@
+//! Lists answer every query as a plain sort would.
+
+use proptest::prelude::*;
+use tunesmith_metric::TableBuilder;
+use tunesmith_space::{Hypothesis, PoolSpace, Pools, PoolsBuilder, Space, argmax};
+
+/// (text, score feature, gain) of each hypothesis.
+type List = Vec<(u8, i8, i8)>;
+
+fn pools_of(lists: &[List]) -> Pools {
+    let mut builder = PoolsBuilder::default();
+    let score = builder.names.intern("score");
+    let other = builder.names.intern("other");
+    for list in lists {
+        builder.sentence(None);
+        for &(text, value, gain) in list {
+            // Features in the wrong order, and one that is missing now and then.
+            let all = [(other, f32::from(gain)), (score, f32::from(value))];
+            let features = if gain == 0 { &all[1..] } else { &all[..] };
+            builder.push(Hypothesis {
+                text: &format!("t{text}"),
+                features,
+                ..Hypothesis::default()
+            });
+        }
+    }
+    builder.finish()
+}
+
+fn lists() -> impl Strategy<Value = Vec<List>> {
+    let hypothesis = (0u8..4, -3i8..4, -2i8..3);
+    proptest::collection::vec(proptest::collection::vec(hypothesis, 0..9), 1..4)
+}
+
+proptest! {
+    #[test]
+    fn the_best_by_any_mixture_are_those_of_a_sort(
+        lists in lists(), model in -1i8..2, gain in -1i8..2, n in 0usize..6, k in 0usize..6,
+        unique: bool,
+    ) {
+        let pools = pools_of(&lists);
+        let mut builder = TableBuilder::new(1);
+        for list in &lists {
+            list.iter().for_each(|&(_, _, gain)| builder.push(&[f64::from(gain)]));
+            builder.close();
+        }
+        let table = builder.finish();
+        for (sentence, list) in lists.iter().enumerate() {
+            let row_gains = table.rows(sentence).to_vec();
+            let mut space = PoolSpace::new(&pools, &table, sentence, &row_gains);
+            space.rescore(&[1.0, 0.0]);
+            prop_assert_eq!(space.len(), list.len());
+            let score = |y: usize| i32::from(list[y].1);
+            let value = |y: usize| {
+                i32::from(model) * score(y) + i32::from(gain) * i32::from(list[y].2)
+            };
+            let mut order: Vec<usize> = (0..list.len()).collect();
+            if k > 0 {
+                order.sort_by_key(|&y| (-score(y), y));
+                order.truncate(k);
+            }
+            order.sort_by_key(|&y| (-value(y), -score(y), y));
+            let best = order.first().copied();
+            if unique {
+                let mut seen = Vec::new();
+                order.retain(|&y| {
+                    let new = !seen.contains(&list[y].0);
+                    seen.push(list[y].0);
+                    new
+                });
+            }
+            order.truncate(n);
+            let (model, gain) = (f64::from(model), f64::from(gain));
+            prop_assert_eq!(space.top(n, model, gain, k, unique), order);
+            prop_assert_eq!(space.argmax(model, gain, k), best);
+            for y in 0..list.len() {
+                prop_assert_eq!(space.score(y), f64::from(list[y].1));
+                prop_assert_eq!(space.gain(y), f64::from(list[y].2));
+                prop_assert_eq!(space.stats(y), [f64::from(list[y].2)]);
+            }
+        }
+    }
+
+    #[test]
+    fn scores_are_sums_whatever_the_shape_of_the_list(
+        rows in proptest::collection::vec(
+            proptest::collection::btree_map(0u32..12, -4i8..5, 0..12), 1..20),
+        dense: bool,
+        weights in proptest::collection::vec(-4i8..5, 12),
+    ) {
+        let mut builder = PoolsBuilder::default();
+        for id in 0..12 {
+            builder.names.intern(&format!("f{id}"));
+        }
+        builder.sentence(None);
+        let mut wanted = Vec::new();
+        for row in &rows {
+            let features: Vec<(u32, f32)> = if dense {
+                (0..12).map(|id| (id, f32::from(row.get(&id).copied().unwrap_or(0)))).collect()
+            } else {
+                row.iter().map(|(&id, &value)| (id, f32::from(value))).collect()
+            };
+            builder.push(Hypothesis { features: &features, ..Hypothesis::default() });
+            wanted.push(f64::from(
+                row.iter().map(|(&id, &x)| i32::from(x) * i32::from(weights[id as usize])).sum::<i32>(),
+            ));
+        }
+        let pools = builder.finish();
+        let weights: Vec<f64> = weights.into_iter().map(f64::from).collect();
+        let mut scores = vec![f64::NAN; 3];
+        pools.dot(0, &weights, &mut scores);
+        prop_assert_eq!(&scores, &wanted);
+        let best = argmax(wanted.iter().copied()).map_or(usize::MAX, |(place, _)| place);
+        prop_assert_eq!(pools.best(&weights), vec![best]);
+        // Weights that end early weigh the rest nothing.
+        let cut: Vec<f64> = weights.iter().take(5).copied().collect();
+        let mut padded = cut.clone();
+        padded.resize(12, 0.0);
+        let mut longer = Vec::new();
+        pools.dot(0, &cut, &mut scores);
+        pools.dot(0, &padded, &mut longer);
+        prop_assert_eq!(scores, longer);
+    }
+
+    #[test]
+    fn the_first_of_the_largest_wins_and_nothing_that_is_no_number(
+        values in proptest::collection::vec(
+            prop_oneof![Just(f64::NAN), Just(f64::NEG_INFINITY), (-3i8..3).prop_map(f64::from)], 0..8)
+    ) {
+        let found = argmax(values.iter().copied());
+        let numbers: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+        match found {
+            None => prop_assert!(values.is_empty()),
+            Some((place, top)) if numbers.is_empty() => {
+                prop_assert_eq!(place, 0);
+                prop_assert!(top.is_nan());
+            }
+            Some((place, top)) => {
+                let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                prop_assert_eq!(top, largest);
+                prop_assert_eq!(values.iter().position(|&value| value == largest), Some(place));
+            }
+        }
+    }
+}
