@@ -73,10 +73,10 @@ proptest! {
             let (model, gain) = (f64::from(model), f64::from(gain));
             prop_assert_eq!(space.top(n, model, gain, k, unique), order);
             prop_assert_eq!(space.argmax(model, gain, k), best);
-            for y in 0..list.len() {
-                prop_assert_eq!(space.score(y), f64::from(list[y].1));
-                prop_assert_eq!(space.gain(y), f64::from(list[y].2));
-                prop_assert_eq!(space.stats(y), [f64::from(list[y].2)]);
+            for (y, &(_, value, gain)) in list.iter().enumerate() {
+                prop_assert_eq!(space.score(y), f64::from(value));
+                prop_assert_eq!(space.gain(y), f64::from(gain));
+                prop_assert_eq!(space.stats(y), [f64::from(gain)]);
             }
         }
     }
