@@ -124,8 +124,8 @@ def _findings(pools: Pools, found: dict[str, Any]) -> list[str]:
         if len(unsorted):
             lists = len(np.unique(np.searchsorted(starts, unsorted, side="right")))
             findings.append(
-                f"lists that are not sorted by their own score: {lists}; the first-ranked hypothesis is "
-                "the first in the file all the same"
+                f"lists that are not sorted by their own score: {lists}; the first-ranked "
+                "hypothesis is the first in the file all the same"
             )
     headroom = found["scores"].get("headroom")
     if headroom is not None and headroom < 0.5:
