@@ -1,0 +1,12 @@
+//! Word alignments: Pharaoh files, and one alignment out of two directed ones.
+
+mod file;
+mod pharaoh;
+mod symmetrise;
+
+pub use file::symmetrise_files;
+pub use pharaoh::{format, parse, parse_into};
+pub use symmetrise::{Heuristic, symmetrise};
+
+/// A source and a target position, both from zero.
+pub type Link = (u16, u16);

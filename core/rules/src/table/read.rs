@@ -1,0 +1,308 @@
+//! Reading a table: nothing is copied, nothing is trusted.
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+use tunesmith_align::Link;
+use tunesmith_text::{Error, Result};
+
+use super::layout::{
+    BLOCKS, CHILDREN, COLUMNS, Kind, SOURCE_WORDS, SYMBOLS, TARGET_WORDS, Trailer, long, word,
+};
+use crate::code::{FIRST_WORD, Symbol, codes, take_side};
+use crate::links::{links, take_links};
+use crate::score::{Column, Scale};
+
+const PIECE: usize = 1 << 22;
+
+/// A table of rules in memory-mapped form. The file must not change while it is open.
+pub struct Table {
+    map: Mmap,
+    trailer: Trailer,
+    columns: Vec<Column>,
+}
+
+/// A prefix of source sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Node {
+    index: u32,
+    depth: u32,
+}
+
+impl Node {
+    /// The number of symbols on the way here.
+    pub fn depth(self) -> usize {
+        self.depth as usize
+    }
+
+    /// A number below [`Table::nodes`].
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// One rule of a source side.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'t> {
+    /// One number for each column.
+    pub scores: &'t [f32],
+    target: &'t [u8],
+    links: &'t [u8],
+    lengths: (usize, usize),
+}
+
+impl<'t> Entry<'t> {
+    /// The number of symbols on the target side.
+    pub fn target_length(&self) -> usize {
+        self.lengths.1
+    }
+
+    pub fn target(&self) -> impl Iterator<Item = Symbol> + 't {
+        codes(self.target).map(Symbol::from_code)
+    }
+
+    /// Links between places on the two sides, sorted by target, then source.
+    pub fn links(&self) -> impl Iterator<Item = Link> + 't {
+        links(self.links, self.lengths.0, self.lengths.1)
+    }
+}
+
+impl Table {
+    /// Opens a table after checking that it is whole: no part of a file that was cut short or
+    /// changed is ever used. `verify` reads all of it for the checksum; without, only the outer
+    /// structure is checked, and damage inside gives fewer or odd rules, never a crash.
+    pub fn open(path: &Path, verify: bool) -> Result<Table> {
+        let name = path.display().to_string();
+        let failed = |error: std::io::Error| Error::io(&name, None, &error);
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Err(Error::io(&name, None, &std::io::ErrorKind::IsADirectory.into()));
+        }
+        // SAFETY: the map is only ever read, through slices with checked bounds. That nobody
+        // changes the file meanwhile is asked of the caller.
+        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let trailer = Trailer::read(&map, &name)?;
+        let corrupt = |message: &str| {
+            Error::new(message).at(&name, None).remedy("copy or make the file again")
+        };
+        if verify && checksum(&map[..map.len() - Trailer::SIZE]) != trailer.checksum {
+            return Err(corrupt("is corrupt: its checksum differs"));
+        }
+        let mut table = Table { map, trailer, columns: Vec::new() };
+        let columns = std::str::from_utf8(table.section(COLUMNS)).unwrap_or_default().lines();
+        table.columns = columns
+            .map(|line| {
+                let (name, scale) = line.rsplit_once('\t')?;
+                let scale = Scale::ALL.iter().find(|known| known.0 == scale)?.1;
+                Some(Column::new(name, scale))
+            })
+            .collect::<Option<_>>()
+            .ok_or_else(|| corrupt("is corrupt: no names of columns"))?;
+        Ok(table)
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.trailer.kind
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The number of source sides.
+    pub fn sources(&self) -> u64 {
+        self.trailer.sources
+    }
+
+    /// The number of rules.
+    pub fn entry_count(&self) -> u64 {
+        self.trailer.entries
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.trailer.nodes as usize
+    }
+
+    /// The size of the file.
+    pub fn bytes(&self) -> usize {
+        self.map.len()
+    }
+
+    fn section(&self, number: usize) -> &[u8] {
+        let (offset, length) = self.trailer.sections[number];
+        &self.map[offset as usize..][..length as usize]
+    }
+
+    fn number(&self, section: usize, at: usize) -> Option<u32> {
+        self.section(section).get(4 * at..4 * at + 4).map(|bytes| u32::from_le_bytes(word(bytes)))
+    }
+
+    pub fn root(&self) -> Node {
+        Node { index: 0, depth: 0 }
+    }
+
+    fn range(&self, node: Node) -> std::ops::Range<usize> {
+        let bound = |at| self.number(CHILDREN, at).unwrap_or(0) as usize;
+        let (start, end) = (bound(node.index()), bound(node.index() + 1));
+        // A damaged file must not lead in circles.
+        if start <= node.index() || end > self.nodes() { 0..0 } else { start..end }
+    }
+
+    /// The node after one more symbol on the source side.
+    pub fn child(&self, node: Node, symbol: Symbol) -> Option<Node> {
+        let code = symbol.code();
+        let range = self.range(node);
+        let symbols = self.section(SYMBOLS).get(4 * range.start..4 * range.end)?;
+        let (mut low, mut high) = (0, range.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match u32::from_le_bytes(word(&symbols[4 * middle..])).cmp(&code) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => {
+                    let index = (range.start + middle) as u32;
+                    return Some(Node { index, depth: node.depth + 1 });
+                }
+            }
+        }
+        None
+    }
+
+    /// All nodes one symbol further, in the order of symbols.
+    pub fn children(&self, node: Node) -> impl Iterator<Item = (Symbol, Node)> + '_ {
+        self.range(node).filter_map(move |index| {
+            let code = self.number(SYMBOLS, index)?;
+            let child = Node { index: index as u32, depth: node.depth + 1 };
+            (code != 0).then(|| (Symbol::from_code(code), child))
+        })
+    }
+
+    /// The rules whose source side ends at this node.
+    pub fn entries(&self, node: Node) -> Entries<'_> {
+        self.block(node).unwrap_or(Entries { scores: &[], bodies: &[], width: 1, source: 0 })
+    }
+
+    fn block(&self, node: Node) -> Option<Entries<'_>> {
+        let at = self.section(BLOCKS).get(8 * node.index()..8 * node.index() + 8)?;
+        let offset = u64::from_le_bytes(long(at)) as usize;
+        let body = &self.map[..self.trailer.sections[0].0 as usize];
+        let block = body.get(offset..).filter(|_| offset != 0)?;
+        let count = u32::from_le_bytes(word(block)) as usize;
+        let width = self.columns.len();
+        let length = count.checked_mul(width)?.checked_mul(4)?;
+        let scores = floats(block.get(4..)?.get(..length)?)?;
+        let bodies = &block[4 + length..];
+        Some(Entries { scores, bodies, width, source: node.depth() })
+    }
+
+    /// The rules with exactly this source side.
+    pub fn lookup(&self, source: &[Symbol]) -> Entries<'_> {
+        let end = source.iter().try_fold(self.root(), |node, &symbol| self.child(node, symbol));
+        end.map_or(Entries { scores: &[], bodies: &[], width: 1, source: 0 }, |n| self.entries(n))
+    }
+
+    pub fn source_id(&self, word: &str) -> Option<u32> {
+        self.find(SOURCE_WORDS, word)
+    }
+
+    pub fn target_id(&self, word: &str) -> Option<u32> {
+        self.find(TARGET_WORDS, word)
+    }
+
+    pub fn source_word(&self, id: u32) -> Option<&str> {
+        self.spelling(SOURCE_WORDS, id)
+    }
+
+    pub fn target_word(&self, id: u32) -> Option<&str> {
+        self.spelling(TARGET_WORDS, id)
+    }
+
+    pub fn source_words(&self) -> usize {
+        self.section(SOURCE_WORDS).len() / 4
+    }
+
+    pub fn target_words(&self) -> usize {
+        self.section(TARGET_WORDS).len() / 4
+    }
+
+    fn spelling(&self, section: usize, id: u32) -> Option<&str> {
+        let id = id as usize;
+        let end = self.number(section, id)? as usize;
+        let start = id.checked_sub(1).map_or(Some(0), |last| self.number(section, last))? as usize;
+        std::str::from_utf8(self.section(section + 2).get(start..end)?).ok()
+    }
+
+    fn find(&self, section: usize, word: &str) -> Option<u32> {
+        let (mut low, mut high) = (0, self.section(section).len() / 4);
+        while low < high {
+            let middle = (low + high) / 2;
+            let id = self.number(section + 1, middle)?;
+            match self.spelling(section, id)?.cmp(word) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return Some(id),
+            }
+        }
+        None
+    }
+
+    /// Whether a symbol of a side is a word that the table knows.
+    pub fn is_source(&self, symbol: Symbol) -> bool {
+        symbol.code() < FIRST_WORD || (symbol.code() - FIRST_WORD) < self.source_words() as u32
+    }
+}
+
+/// The rules of one source side.
+#[derive(Debug, Clone)]
+pub struct Entries<'t> {
+    scores: &'t [f32],
+    bodies: &'t [u8],
+    width: usize,
+    source: usize,
+}
+
+impl<'t> Iterator for Entries<'t> {
+    type Item = Entry<'t>;
+
+    fn next(&mut self) -> Option<Entry<'t>> {
+        if self.scores.is_empty() {
+            return None;
+        }
+        let (scores, rest) = self.scores.split_at_checked(self.width)?;
+        self.scores = rest;
+        let (target, length) = take_side(&mut self.bodies)?;
+        let links = take_links(&mut self.bodies, self.source, length)?;
+        Some(Entry { scores, target, links, lengths: (self.source, length) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.scores.len() / self.width.max(1);
+        (0, Some(count))
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let pieces: Vec<crc32fast::Hasher> = bytes
+        .par_chunks(PIECE)
+        .map(|piece| {
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(piece);
+            hasher
+        })
+        .collect();
+    let mut whole = crc32fast::Hasher::new();
+    pieces.iter().for_each(|piece| whole.combine(piece));
+    whole.finalize()
+}
+
+#[cfg(target_endian = "big")]
+compile_error!("tables are little-endian and read in place");
+
+/// Bytes as floats; `None` where they are not aligned.
+fn floats(bytes: &[u8]) -> Option<&[f32]> {
+    // SAFETY: every pattern of four bytes is a float.
+    let (before, floats, after) = unsafe { bytes.align_to::<f32>() };
+    (before.is_empty() && after.is_empty()).then_some(floats)
+}

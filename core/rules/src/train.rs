@@ -1,0 +1,208 @@
+//! From an aligned corpus to a table: extract, count, score, write.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use tunesmith_text::Result;
+
+use crate::code::{FIRST_WORD, codes};
+use crate::collect::{Extractor, Sorted, collect};
+use crate::corpus::Corpus;
+use crate::groups::{self, Counts, Entry, group, read_group};
+use crate::hiero::{HieroExtractor, HieroOptions};
+use crate::lexical::Lexicon;
+use crate::phrases::{PhraseExtractor, PhraseOptions};
+use crate::score::{HieroScorer, PhraseScorer, Rule, Scorer};
+use crate::smoothing::{Discount, Smoothing};
+use crate::store::{Budget, Store};
+use crate::table::{Kind, TableWriter};
+use crate::totals::{partition, put_share, read_totals, total};
+
+/// How a table is made, whatever its rules are.
+#[derive(Debug, Clone)]
+pub struct Making {
+    /// Bytes of records to keep in memory; what is more goes to a temporary file.
+    pub memory: usize,
+    /// Pairs seen less often are left out, after they have been counted.
+    pub min_count: u64,
+    /// The same for rules with gaps.
+    pub min_gap_count: u64,
+}
+
+impl Default for Making {
+    fn default() -> Self {
+        Making { memory: 1 << 30, min_count: 1, min_gap_count: 1 }
+    }
+}
+
+/// What was made.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// Rules with their repetitions.
+    pub instances: u64,
+    /// Different rules, before any were left out.
+    pub distinct: u64,
+    pub sources: u64,
+    pub entries: u64,
+    /// Bytes that did not fit into memory.
+    pub spilled: u64,
+}
+
+/// Extracts and scores phrase pairs.
+pub fn phrase_table(
+    corpus: &Corpus,
+    lexicon: &Lexicon,
+    options: &PhraseOptions,
+    smoothing: Smoothing,
+    making: &Making,
+    path: &Path,
+) -> Result<Made> {
+    let make = || PhraseExtractor::new(options);
+    let scorer = |counts: &Counts| PhraseScorer {
+        lexicon,
+        discount: Discount::new(smoothing, counts),
+        options,
+    };
+    table(corpus, make, Kind::Phrase, scorer, making, path)
+}
+
+/// Extracts and scores hierarchical rules.
+pub fn hiero_table(
+    corpus: &Corpus,
+    lexicon: &Lexicon,
+    options: &HieroOptions,
+    making: &Making,
+    path: &Path,
+) -> Result<Made> {
+    let make = || HieroExtractor::new(options);
+    table(corpus, make, Kind::Hiero, |_: &Counts| HieroScorer { lexicon }, making, path)
+}
+
+fn table<E: Extractor, S: Scorer>(
+    corpus: &Corpus,
+    make: impl Fn() -> E + Sync,
+    kind: Kind,
+    scorer: impl Fn(&Counts) -> S,
+    making: &Making,
+    path: &Path,
+) -> Result<Made> {
+    let counted = match kind {
+        Kind::Phrase => groups::Kind::Phrase,
+        Kind::Hiero => groups::Kind::Hiero,
+    };
+    let budget = Arc::new(Budget::new(making.memory));
+    let records = collect(corpus, make, &budget, making.memory)?;
+    let places = records.partitions();
+    let new = || Store::new(places, Arc::clone(&budget));
+    let (grouped, shares, totals) = (new(), new(), new());
+    let counts = (0..places)
+        .into_par_iter()
+        .map(|place| {
+            let bytes = records.take(place)?;
+            let mut writer = shares.writer();
+            let mut outcome = Ok(());
+            let (groups, counts) =
+                group(&Sorted::new(&bytes), counted, |target, ordinal, count, weight| {
+                    let to = partition(target, places);
+                    put_share(target, (place, ordinal), count, weight, writer.open(to));
+                    if let Err(error) = writer.full(to) {
+                        outcome = Err(error);
+                    }
+                });
+            outcome?;
+            writer.finish()?;
+            grouped.add(place, groups)?;
+            Ok(counts)
+        })
+        .collect::<Result<Vec<_>>>()?
+        .iter()
+        .fold(Counts::default(), Counts::add);
+    total(&shares, places, &totals)?;
+    let scorer = scorer(&counts);
+    let mut writer = TableWriter::create(path, kind, scorer.columns())?;
+    // Some partitions at a time: scored side by side, written one after the other.
+    let window = 2 * rayon::current_num_threads();
+    for start in (0..places).step_by(window) {
+        let scored = (start..(start + window).min(places))
+            .into_par_iter()
+            .map(|place| {
+                let groups = grouped.take(place)?;
+                let totals = read_totals(&totals.take(place)?);
+                Ok(score(&groups, &totals, counted, &scorer, making))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        for blocks in &scored {
+            blocks.write(&mut writer)?;
+        }
+    }
+    let (sources, entries) = writer.finish(&corpus.source, &corpus.target)?;
+    let (instances, distinct) = (counts.instances, counts.pairs);
+    Ok(Made { instances, distinct, sources, entries, spilled: budget.spilled() })
+}
+
+/// The scored rules of a partition, one block for each source side.
+#[derive(Default)]
+struct Blocks {
+    sources: Vec<u32>,
+    scores: Vec<f32>,
+    bodies: Vec<u8>,
+    /// Number of entries, and where the parts above end.
+    ends: Vec<(u32, usize, usize, usize)>,
+}
+
+impl Blocks {
+    fn write(&self, writer: &mut TableWriter) -> Result<()> {
+        let mut last = (0, 0, 0);
+        for &(count, source, score, body) in &self.ends {
+            writer.add(
+                &self.sources[last.0..source],
+                count,
+                &self.scores[last.1..score],
+                &self.bodies[last.2..body],
+            )?;
+            last = (source, score, body);
+        }
+        Ok(())
+    }
+}
+
+fn score(
+    mut groups: &[u8],
+    totals: &[groups::Total],
+    kind: groups::Kind,
+    scorer: &impl Scorer,
+    making: &Making,
+) -> Blocks {
+    let mut blocks = Blocks::default();
+    let mut entry = Entry::default();
+    let mut targets = totals.iter();
+    while let Some((side, by_source)) = read_group(&mut groups) {
+        let start = blocks.sources.len();
+        blocks.sources.extend(codes(side));
+        let gaps = blocks.sources[start..].iter().any(|&code| code < FIRST_WORD);
+        let least =
+            if gaps { making.min_gap_count.max(making.min_count) } else { making.min_count };
+        let mut count = 0;
+        for _ in 0..by_source.distinct {
+            let source = &blocks.sources[start..];
+            let read = entry.read(&mut groups, kind, source.len());
+            let (Some(()), Some(&by_target)) = (read, targets.next()) else { return blocks };
+            if entry.count < least {
+                continue;
+            }
+            let rule = Rule { source, entry: &entry, by_source, by_target };
+            scorer.score(&rule, &mut blocks.scores);
+            blocks.bodies.extend_from_slice(&entry.target_bytes);
+            blocks.bodies.extend_from_slice(&entry.link_bytes);
+            count += 1;
+        }
+        if count == 0 {
+            blocks.sources.truncate(start);
+        } else {
+            let ends = (blocks.sources.len(), blocks.scores.len(), blocks.bodies.len());
+            blocks.ends.push((count, ends.0, ends.1, ends.2));
+        }
+    }
+    blocks
+}
