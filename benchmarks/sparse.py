@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from benchmarks.data import METRIC, Setting
 from benchmarks.harness import Claim, Outcome, Time, best_of, say
-from tunesmith import Pools, _core, get_metric, select, update
+from tunesmith import Pools, _core, get_metric
+from tunesmith.drivers import Online
+from tunesmith.presets import make_tuner
 
 Law = Literal["uniform", "Zipf"]
 
@@ -63,14 +65,17 @@ def sparse_pools(shape: Shape, width: int, law: Law, seed: int = 1) -> Pools:
 def adagrad_pass(pools: Pools, repeats: int) -> tuple[Time, int]:
     """Return the time of one AdaGrad pass with the preset's settings, and its updates."""
     metric = get_metric(METRIC)
+    tuner = make_tuner("adagrad")
+    assert isinstance(tuner, Online)
     learner = _core.Learner(
         pools.core,
         pools.table(metric),
         metric.native,
-        select.pairs(5000, 0.05, 15),
-        update.adagrad("logistic", 0.02, 0.1, 0.0),
+        tuner.selector,
+        tuner.update,
         np.zeros(len(pools.names)),
-        batch=20,
+        batch=tuner.batch,
+        averaged=tuner.average != "none",
         seed=1,
     )
     epochs = iter(range(1, repeats + 2))
