@@ -1,0 +1,68 @@
+"""MERT from many points: what is searched, refused and resumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from twins.lists import Lists, counted
+from twins.training import task_of
+
+from tunesmith import InputError, _core
+from tunesmith.linesearch import MOST_FEATURES, LineSearch
+
+
+def test_the_second_half_of_the_restarts_lies_around_the_best_also_when_resumed() -> None:
+    """What counts as the best must not change because the run was stopped in between."""
+    pools = counted(np.random.default_rng(2), [25] * 12, 6)
+    task, start = task_of(pools, "wer"), np.full(6, 0.1)
+    tuner = LineSearch(restarts=12)
+    whole = list(tuner.epochs(task, start, 1))
+    gains = [float(epoch.state["gain"][0]) for epoch in whole]
+    half = 12 // 2 + 1
+    assert len(set(gains[half:])) > 1, "these lists are too easy to tell"
+    for done, epoch in enumerate(whole, start=1):
+        saved = {name: array.copy() for name, array in epoch.state.items()}
+        rest = list(tuner.epochs(task, start, 1, saved))
+        assert [e.number for e in rest] == list(range(done + 1, 14))
+        for found, wanted in zip(rest, whole[done:], strict=True):
+            assert np.array_equal(found.weights, wanted.weights)
+            assert found.facts == wanted.facts
+
+
+def test_restarts_find_more_than_the_start_alone_and_directions_more_than_axes() -> None:
+    pools = counted(np.random.default_rng(3), [25] * 12, 6)
+    task, start = task_of(pools, "wer"), np.full(6, 0.1)
+
+    def reached(restarts: int, directions: int) -> float:
+        *_, last = LineSearch(restarts, directions).epochs(task, start, 1)
+        return float(last.state["gain"][0])
+
+    assert Lists.of(pools, "wer").corpus_gain(start) < reached(0, 0) < reached(20, 0)
+    assert reached(0, 0) < reached(0, 20)
+
+
+def test_too_many_features_are_refused_with_a_way_out() -> None:
+    names = MOST_FEATURES + 1
+    pools = counted(np.random.default_rng(1), [2], names)
+    with pytest.raises(InputError, match=r"1001 features.*--fix"):
+        next(iter(LineSearch().epochs(task_of(pools, "wer"), np.zeros(names), 1)))
+    lower, upper = np.zeros(names), np.zeros(names)
+    upper[:3] = 1.0
+    fixed = task_of(pools, "wer", lower, upper)
+    assert len(list(LineSearch(1).epochs(fixed, np.zeros(names), 1))) == 2
+
+
+def test_coordinates_and_statistics_that_do_not_belong_are_refused() -> None:
+    pools, other = (counted(np.random.default_rng(s), [3, s], 2) for s in (1, 2))
+    task = task_of(pools, "wer")
+    with pytest.raises(IndexError, match="no feature"):
+        _core.LineSearch(pools.core, task.table, task.metric.native, [2])
+    with pytest.raises(ValueError, match="other lists"):
+        _core.LineSearch(other.core, task.table, task.metric.native, [0])
+    walker = _core.LineSearch(pools.core, task.table, task.metric.native, [1]).walker(np.zeros(2))
+    with pytest.raises(IndexError, match="axis 1 of 1"):
+        walker.axis(1, -1.0, 1.0)
+    with pytest.raises(ValueError, match="another length"):
+        walker.direction(np.zeros(3), -1.0, 1.0)
+    with pytest.raises(ValueError, match="another length"):
+        walker.move_to(np.zeros(1))
