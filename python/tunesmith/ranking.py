@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Online, Task
@@ -71,6 +70,9 @@ def logistic_regression(
     task: Task, rows: _core.Constraints, start: Vector, l2: float
 ) -> tuple[Vector, float]:
     """Return the weights that rank the better of each row first, and their loss."""
+    # Loaded when it is wanted: it takes longer than all the rest of the package.
+    from scipy.optimize import minimize
+
     if not len(rows):
         return start, 0.0
     # In units of each feature's size the problem is round, and L-BFGS needs few steps.

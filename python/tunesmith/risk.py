@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Task
@@ -40,6 +39,9 @@ class Risk:
         state: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Iterator[Epoch]:
         """Yield the weights at each temperature."""
+        # Loaded when it is wanted: it takes longer than all the rest of the package.
+        from scipy.optimize import minimize
+
         del seed  # nothing is drawn
         weights, done = task.clip(start), 0
         if state is not None:

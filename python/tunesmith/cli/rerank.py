@@ -467,14 +467,15 @@ def show_result(result: Result) -> None:
 def apply(
     nbest: Annotated[Path, typer.Argument(metavar="NBEST", help="N-best lists.")],
     weights: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--weights",
             "-w",
             metavar="FILE",
-            help="Tuned weights: TOML, moses.ini, or lines of name and value.",
+            help="Tuned weights: TOML, moses.ini, or lines of name and value. Without them the "
+            "first-ranked hypotheses are taken.",
         ),
-    ],
+    ] = None,
     nbest_out: Annotated[
         Path | None,
         typer.Option(
@@ -507,7 +508,8 @@ def apply(
         format, skip_bad, keep_blank, None, feature, per_sentence, sentences, first_id, keyed
     )
     o.writable(nbest_out, folder=True)
-    vector = read_weights(weights)
+    # No weights at all leave every list in its own order.
+    vector = Weights({}) if weights is None else read_weights(weights)
     if nbest_out is None:
         applied = Applied()
         for line in apply_lines(nbest, vector, reading, applied, threads):

@@ -170,7 +170,8 @@ class RunDirectory:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(path.parent, error) from error
-        dump_weights(path, weights, meta)
+        # Resuming needs only the checkpoint.
+        dump_weights(path, weights, meta, durable=False)
         return path
 
     def save_weights(self, weights: Mapping[str, float], meta: Mapping[str, object]) -> Path:

@@ -39,6 +39,7 @@ def dump_weights(
     weights: Mapping[str, float],
     meta: Mapping[str, object],
     order: Literal["magnitude", "given"] = "magnitude",
+    durable: bool = True,
 ) -> None:
     """Write weights and what is to be known about them, atomically.
 
@@ -69,7 +70,7 @@ def dump_weights(
             file=str(path),
             remedy="rename the feature in the n-best lists",
         ) from error
-    with atomic_write(path) as stream:
+    with atomic_write(path, durable=durable) as stream:
         stream.write(text)
 
 
