@@ -214,6 +214,14 @@ impl Reading {
             .split(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
             .filter(|field| !field.is_empty());
         let Some(first) = fields.next() else { return Ok(()) };
+        if self.seen == self.counts[order - 1] {
+            return Err(Error::new(format!(
+                "more {order}-grams than the {} that \\data\\ announces, or no header before the \
+                 next section",
+                self.counts[order - 1]
+            ))
+            .remedy("make the file again, or correct the count"));
+        }
         let prob = log10(first, "log-probability")?;
         if prob > 0.0 {
             return Err(Error::new(format!("the log-probability {prob} is positive"))
@@ -251,13 +259,6 @@ impl Reading {
             }
         }
         self.seen += 1;
-        if self.seen > self.counts[order - 1] {
-            return Err(Error::new(format!(
-                "more {order}-grams than the {} that \\data\\ announces",
-                self.counts[order - 1]
-            ))
-            .remedy("make the file again, or correct the count"));
-        }
         Ok(())
     }
 
