@@ -197,13 +197,13 @@ while True:
     child = os.fork()
     if child == 0:
         tune(learnable(2, 8, 6), {preset!r}, options={options!r}, seeds=2, threads=1, run=run,
-             resume=os.path.exists(run))
+             resume=os.path.exists(run), listen=lambda event: time.sleep(0.01))
         os._exit(0)
     if kills < 4:
         # Wait for a sign of work, then for a moment that nobody chose.
         while written() == before and os.waitpid(child, os.WNOHANG) == (0, 0):
             time.sleep(0.0005)
-        time.sleep(chance.uniform(0, 0.01))
+        time.sleep(chance.uniform(0, 0.03))
         try:
             os.kill(child, signal.SIGKILL)
         except ProcessLookupError:
