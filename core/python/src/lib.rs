@@ -1,10 +1,13 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
+mod align;
 mod error;
 mod formats;
 mod learner;
+mod lm;
 mod metric;
 mod pools;
+mod rules;
 mod search;
 mod select;
 mod text;
@@ -19,6 +22,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     metric::register(module)?;
     formats::register(module)?;
     text::register(module)?;
+    lm::register(module)?;
+    align::register(module)?;
+    rules::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<select::Selector>()?;
     module.add_class::<update::Update>()?;

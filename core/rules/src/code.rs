@@ -18,7 +18,8 @@ impl Symbol {
     pub fn code(self) -> u32 {
         match self {
             Symbol::Gap(number) => u32::from(number),
-            Symbol::Word(id) => id + FIRST_WORD,
+            // No vocabulary is that large: what overflows is found nowhere.
+            Symbol::Word(id) => id.saturating_add(FIRST_WORD),
         }
     }
 

@@ -11,7 +11,7 @@ use tunesmith_text::{Error, Result};
 use super::layout::{
     BLOCKS, CHILDREN, COLUMNS, Kind, SOURCE_WORDS, SYMBOLS, TARGET_WORDS, Trailer, long, word,
 };
-use crate::code::{FIRST_WORD, Symbol, codes, take_side};
+use crate::code::{Symbol, codes, take_side};
 use crate::links::{links, take_links};
 use crate::score::{Column, Scale};
 
@@ -32,6 +32,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// The node that [`Self::index`] and [`Self::depth`] were taken from; any other pair leads to
+    /// odd rules or none.
+    pub fn new(index: u32, depth: u32) -> Node {
+        Node { index, depth }
+    }
+
     /// The number of symbols on the way here.
     pub fn depth(self) -> usize {
         self.depth as usize
@@ -246,11 +252,6 @@ impl Table {
             }
         }
         None
-    }
-
-    /// Whether a symbol of a side is a word that the table knows.
-    pub fn is_source(&self, symbol: Symbol) -> bool {
-        symbol.code() < FIRST_WORD || (symbol.code() - FIRST_WORD) < self.source_words() as u32
     }
 }
 

@@ -1,0 +1,1 @@
+"""From parallel text to a model directory: text, alignment, rules."""
