@@ -131,9 +131,9 @@ proptest! {
         for (&end, sum) in batch.ends().iter().zip(sums) {
             let mut state = if begin { model.begin() } else { State::EMPTY };
             let mut total = 0.0;
-            for place in at..end {
-                let (scored, next) = model.score(&state, batch.ids()[place]);
-                prop_assert_eq!(found[place], Some(scored));
+            for (&word, found) in batch.ids()[at..end].iter().zip(&found[at..end]) {
+                let (scored, next) = model.score(&state, word);
+                prop_assert_eq!(*found, Some(scored));
                 model.score_words(&state, &batch.ids()[at..end], |other, many, after| {
                     assert_eq!((many, after), model.score(&state, batch.ids()[at + other]));
                 });

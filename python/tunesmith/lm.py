@@ -1,0 +1,305 @@
+"""N-gram language models: estimated from text, read from files, asked word by word or in bulk."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tunesmith import _core
+from tunesmith._core import LmState as State
+from tunesmith.errors import InputError
+
+__all__ = ["Estimate", "LanguageModel", "Order", "State", "Text", "WordScore", "estimate"]
+
+Path = str | PathLike[str]
+FALLBACK = (0.5, 1.0, 1.5)
+"""Discounts of counts one, two, and more, where the counts themselves give none."""
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class WordScore(NamedTuple):
+    """What a model says about one word of a sentence."""
+
+    log10: float
+    """Log-probability to base ten, with backoffs."""
+    length: int
+    """Words of the longest n-gram that was found."""
+    known: bool
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a text costs under a model."""
+
+    sentences: int
+    tokens: int
+    """Words and ends of sentences."""
+    unknown: int
+    log10: float
+    unknown_log10: float
+    """The part of `log10` that unknown words have."""
+
+    @property
+    def perplexity(self) -> float:
+        """Per token, unknown words included; NaN for an empty text."""
+        return _perplexity(self.log10, self.tokens)
+
+    @property
+    def perplexity_known(self) -> float:
+        """Per token that the model knows."""
+        return _perplexity(self.log10 - self.unknown_log10, self.tokens - self.unknown)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The n-grams of one order of an estimate."""
+
+    ngrams: int
+    before_pruning: int
+    discounts: tuple[float, ...]
+    """Taken off counts of one, two, and three or more."""
+    fallback: str | None
+    """Why the discounts could not be estimated, if they could not."""
+
+
+class LanguageModel:
+    """A model in memory or mapped from a file; threads may share it.
+
+    >>> model = estimate(sentences=["a b", "b a b"], order=2).model()
+    >>> len(model.full_scores("a b"))
+    3
+    """
+
+    def __init__(self, core: _core.LanguageModel) -> None:
+        self.core = core
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read an ARPA file (plain, gzip or zstd) or map a binary, told apart by content."""
+        return cls(_core.LanguageModel.load(path))
+
+    def save(self, path: Path) -> None:
+        """Write a binary, which loads in milliseconds; the file appears whole or not at all."""
+        self.core.save(path)
+
+    @property
+    def order(self) -> int:
+        """Words of the longest n-grams."""
+        return self.core.order
+
+    @property
+    def counts(self) -> list[int]:
+        """N-grams of each order."""
+        return self.core.counts
+
+    def __contains__(self, word: str) -> bool:
+        return self.core.id(word) != 0
+
+    def __len__(self) -> int:
+        return self.core.vocabulary_size
+
+    def __repr__(self) -> str:
+        return repr(self.core)
+
+    def score(self, sentence: str, bos: bool = True, eos: bool = True) -> float:
+        """Return the log-probability, to base ten, of the words of a sentence and of its end.
+
+        Without `bos` it may stand anywhere in a sentence, without `eos` it may go on.
+        """
+        return self.core.score(sentence, bos, eos)
+
+    def full_scores(self, sentence: str, bos: bool = True, eos: bool = True) -> list[WordScore]:
+        """Return the score of each word, and last that of the end of the sentence."""
+        return [WordScore(*score) for score in self.core.full_scores(sentence, bos, eos)]
+
+    def score_many(
+        self, sentences: Sequence[str], bos: bool = True, eos: bool = True, threads: int = 0
+    ) -> NDArray[np.float64]:
+        """Return the log-probabilities of sentences: the fastest way to ask from text."""
+        return self.core.score_many(sentences, bos, eos, threads)
+
+    def measure(self, sentences: Iterable[str]) -> Text:
+        """Return what sentences cost."""
+        return Text(*self.core.measure(list(sentences)))
+
+    def measure_file(self, path: Path, threads: int = 0) -> Text:
+        """Return what a text file of one sentence per line costs; `-` is the standard input."""
+        return Text(*self.core.measure_file(path, threads))
+
+    def perplexity(self, sentences: Iterable[str]) -> float:
+        """Return the perplexity per word and end of sentence, unknown words included."""
+        return self.measure(sentences).perplexity
+
+    def id(self, word: str) -> int:
+        """Return the id of a word: 0, that of `<unk>`, if the model does not know it."""
+        return self.core.id(word)
+
+    def word(self, id: int) -> str:
+        """Return the word of an id."""
+        return self.core.word(id)
+
+    def ids(self, sentence: str) -> NDArray[np.uint32]:
+        """Return the ids of the words of a sentence."""
+        return self.core.ids(sentence)
+
+    @property
+    def end_id(self) -> int:
+        """The id of `</s>`."""
+        return self.core.end_id
+
+    def begin_state(self) -> State:
+        """Return the state at the beginning of a sentence."""
+        return self.core.begin_state()
+
+    def empty_state(self) -> State:
+        """Return the state of which nothing is known."""
+        return self.core.empty_state()
+
+    def score_word(self, state: State, word: str | int) -> tuple[float, State, int]:
+        """Return a word's log-probability after a state, the next state, and the n-gram's length.
+
+        States compare equal and hash alike exactly if no continuation can tell them apart.
+        """
+        return self.core.score_word(state, self.id(word) if isinstance(word, str) else word)
+
+    def score_words(
+        self, state: State, words: NDArray[np.uint32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8], list[State]]:
+        """Return log-probabilities, lengths and next states of many words after one state."""
+        (values, lengths), states = self.core.score_words(state, words)
+        return values, lengths, states
+
+    def score_ids(
+        self, ids: NDArray[np.uint32], ends: NDArray[np.int64], bos: bool = True
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+        """Return log-probabilities and lengths of all words of sentences given as ids.
+
+        `ends` says where in `ids` each sentence ends; `</s>` is scored where it is among the ids.
+        """
+        return self.core.score_ids(ids, ends, bos)
+
+
+class Estimate:
+    """An estimated model: to be written as ARPA, or to be asked."""
+
+    def __init__(self, core: _core.LmEstimate) -> None:
+        self.core = core
+
+    @property
+    def orders(self) -> list[Order]:
+        """Sizes and discounts."""
+        return [
+            Order(count, before, tuple(discounts), reason)
+            for count, before, discounts, reason in self.core.orders
+        ]
+
+    @property
+    def sentences(self) -> int:
+        """Lines that were read."""
+        return self.core.sentences
+
+    @property
+    def words(self) -> int:
+        """Words that were read."""
+        return self.core.words
+
+    @property
+    def skipped(self) -> int:
+        """Special words in the text that were skipped."""
+        return self.core.skipped
+
+    def messages(self) -> list[str]:
+        """Return what a person should know: discounts that had to be assumed, skipped words."""
+        found = [
+            f"{number}-grams: {order.fallback}, as in small or artificial texts; discounts "
+            f"{', '.join(f'{value:g}' for value in order.discounts)} are used instead"
+            for number, order in enumerate(self.orders, 1)
+            if order.fallback is not None
+        ]
+        if self.skipped:
+            found.append(f"{self.skipped} special words (<s>, </s>, <unk>) were skipped")
+        return found
+
+    def write_arpa(self, path: Path) -> None:
+        """Write ARPA, compressed if the name ends in `.gz` or `.zst`; `-`: standard output."""
+        self.core.write_arpa(path)
+
+    def model(self) -> LanguageModel:
+        """Return a model to be asked; it must fit into memory."""
+        return LanguageModel(self.core.model())
+
+
+def estimate(
+    texts: Path | Sequence[Path] = (),
+    *,
+    sentences: Iterable[str] | None = None,
+    order: int = 5,
+    prune: Sequence[int] = (),
+    vocabulary: Iterable[str] | None = None,
+    memory: int | str = "1G",
+    folder: Path | None = None,
+    skip_symbols: bool = False,
+    fallback: tuple[float, float, float] = FALLBACK,
+    threads: int = 0,
+    progress: Callable[[str, int], object] | None = None,
+) -> Estimate:
+    """Estimate an interpolated model with modified Kneser-Ney smoothing, as KenLM's `lmplz`.
+
+    - `texts`: files of one sentence per line, plain, gzip or zstd; or `sentences`.
+    - `prune`: for each order the count up to which n-grams are left out; the last holds for higher
+      orders. Must not fall.
+    - `vocabulary`: words to keep; n-grams with others are left out.
+    - `memory`: for sorting, in bytes or as in `"500M"`; the rest goes to temporary files in
+      `folder`. Neither memory nor threads change the result.
+    - `skip_symbols`: take `<s>`, `</s>` and `<unk>` in the text as white space; else they are
+      refused.
+    - `fallback`: discounts for orders whose counts give none; `Estimate.messages` tells.
+    - `progress`: called with the stage and the lines or n-grams done in it.
+    """
+    paths = [texts] if isinstance(texts, str | PathLike) else list(texts)
+    if (sentences is None) == (not paths):
+        raise InputError("no text, or two kinds of it", remedy="give either files or sentences")
+    if not all(0 < value <= top for value, top in zip(fallback, (1, 2, 3), strict=True)):
+        raise InputError(
+            f"fallback discounts {fallback}", remedy="give three, above 0 and at most 1, 2 and 3"
+        )
+    if min(prune, default=0) < 0 or order < 0 or threads < 0:
+        raise InputError("a negative number", remedy="order, threads and thresholds count things")
+    return Estimate(
+        _core.estimate_lm(
+            paths,
+            None if sentences is None else list(sentences),
+            order=order,
+            prune=list(prune),
+            vocabulary=None if vocabulary is None else list(vocabulary),
+            memory=memory_bytes(memory),
+            folder=folder,
+            skip_symbols=skip_symbols,
+            fallback=list(fallback),
+            threads=threads,
+            progress=progress,
+        )
+    )
+
+
+def memory_bytes(text: int | str) -> int:
+    """Return the bytes that `1000`, `"64K"`, `"1.5G"` or `"2GiB"` say."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", str(text).upper())
+    if match is None:
+        raise InputError(f"{text!r} is no amount of memory", remedy="write it as in 500M or 2G")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _perplexity(log10: float, tokens: int) -> float:
+    if tokens == 0:
+        return math.nan
+    exponent = -log10 / tokens
+    return math.inf if exponent > 300 else float(10**exponent)
