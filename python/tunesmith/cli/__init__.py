@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from tunesmith import __version__
-from tunesmith.cli import compare, demo, presets, report, rerank, score
+from tunesmith.cli import compare, demo, lm, presets, report, rerank, score
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
@@ -45,7 +45,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return their names."""
-        return ["demo", "rerank", "score", "compare", "report", "presets"]
+        return ["demo", "rerank", "score", "compare", "report", "presets", "lm"]
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read the command line; this prints the help, too."""
@@ -75,6 +75,7 @@ app.command("score", epilog=score.EXAMPLES)(score.score)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
+app.add_typer(lm.app, name="lm")
 
 
 def _version(asked: bool) -> None:
