@@ -188,6 +188,7 @@ impl Learner {
         for (id, &weight) in weights.iter().enumerate() {
             self.model.set(id as u32, weight);
         }
+        self.update.weights_replaced();
         Ok(())
     }
 

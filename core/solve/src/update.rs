@@ -54,6 +54,9 @@ pub trait Update: Send + Sync {
     /// weights between steps.
     fn begin_pass(&mut self, _model: &Model, _watched: bool) {}
 
+    /// Called when somebody else has changed the model's weights between passes.
+    fn weights_replaced(&mut self) {}
+
     /// Called after the last step of a pass over the corpus.
     fn end_pass(&mut self, _model: &mut Model) {}
 

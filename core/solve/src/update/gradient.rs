@@ -49,6 +49,8 @@ pub struct Gradient {
     step: u64,
     /// Somebody reads the model's weights during the pass, so each change is written there too.
     watched: bool,
+    /// The cells hold the model's weights.
+    loaded: bool,
     /// Coordinates with a gradient in the batch at hand.
     touched: Vec<u32>,
     rows: Rows,
@@ -67,6 +69,7 @@ impl Gradient {
             cells: vec![Cell::default(); features],
             step: 0,
             watched: true,
+            loaded: false,
             touched: Vec::new(),
             rows: Rows::default(),
             margins: Vec::new(),
@@ -112,34 +115,40 @@ impl Gradient {
             return;
         }
         self.cells[id as usize].done = self.step;
-        if self.l1 == 0.0 && self.l2 == 0.0 {
+        // Nothing shrinks a zero; most weights of a sparse model are one.
+        if cell.weight == 0.0 && self.anchor.is_empty() {
             return;
         }
-        let skipped = (self.step - cell.done) as f64;
         let size = self.step_size(cell);
+        let weight = self.regularised(id, cell.weight, size, self.step - cell.done);
+        self.change(model, id, weight);
+    }
+
+    /// The weight after some steps of regularisation without a gradient.
+    fn regularised(&self, id: u32, mut weight: f64, size: f64, steps: u64) -> f64 {
         let anchor = self.anchor.get(id as usize).copied().unwrap_or(0.0);
         let keep = (1.0 - size * self.l2).max(0.0);
         let shrink = size * self.l1;
-        let mut weight = cell.weight;
-        if shrink == 0.0 {
-            weight = anchor + keep.powf(skipped) * (weight - anchor);
-        } else if keep == 1.0 {
-            weight = soften(weight, skipped * shrink);
+        let times = steps as f64;
+        if keep == 1.0 {
+            soften(weight, times * shrink)
+        } else if shrink == 0.0 {
+            anchor + keep.powf(times) * (weight - anchor)
         } else if anchor == 0.0 {
             // Of k steps `|w| <- keep |w| - shrink` the shrinking adds up to a geometric sum.
-            let kept = keep.powf(skipped);
-            weight = soften(kept * weight, shrink * (1.0 - kept) / (1.0 - keep));
+            let kept = keep.powf(times);
+            soften(kept * weight, shrink * (1.0 - kept) / (1.0 - keep))
         } else {
             // The two pull different ways, until they hold each other.
-            for _ in 0..self.step - cell.done {
+            for _ in 0..steps {
                 let next = soften(anchor + keep * (weight - anchor), shrink);
                 if next == weight {
                     break;
                 }
                 weight = next;
             }
+            weight
         }
-        self.change(model, id, weight);
     }
 }
 
@@ -199,9 +208,11 @@ impl Update for Gradient {
             let slope = std::mem::take(&mut cell.gradient);
             if slope != 0.0 {
                 cell.squares += slope * slope;
-                let cell = self.cells[id as usize];
-                self.change(model, id, cell.weight - self.step_size(cell) * slope);
-                self.settle(model, id);
+                cell.done = self.step;
+                let cell = *cell;
+                let size = self.step_size(cell);
+                let weight = model.within_bounds(id, cell.weight - size * slope);
+                self.change(model, id, self.regularised(id, weight, size, 1));
             }
         }
         self.touched = touched;
@@ -220,7 +231,13 @@ impl Update for Gradient {
 
     fn begin_pass(&mut self, model: &Model, watched: bool) {
         self.watched = watched || model.is_averaged();
-        self.cells.iter_mut().zip(model.weights()).for_each(|(cell, &w)| cell.weight = w);
+        if !std::mem::replace(&mut self.loaded, true) {
+            self.cells.iter_mut().zip(model.weights()).for_each(|(cell, &w)| cell.weight = w);
+        }
+    }
+
+    fn weights_replaced(&mut self) {
+        self.loaded = false;
     }
 
     fn end_pass(&mut self, model: &mut Model) {
@@ -242,6 +259,7 @@ impl Update for Gradient {
             return false;
         }
         self.step = state[self.cells.len()] as u64;
+        self.loaded = false;
         for (cell, &squares) in self.cells.iter_mut().zip(state) {
             *cell = Cell { squares, done: self.step, ..Cell::default() };
         }
