@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.training.alignment import HEURISTICS, parse_links, symmetrise, symmetrise_files
 

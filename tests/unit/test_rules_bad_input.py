@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tunesmith.errors import InputError
 from tunesmith.training.rules import (
     AlignedCorpus,
@@ -84,9 +85,7 @@ def test_a_vocabulary_of_one_word(tmp_path: Path) -> None:
 
 
 def test_marks_and_control_characters_are_words_like_any_other(tmp_path: Path) -> None:
-    text = corpus(
-        tmp_path, "||| [X,1] a|b \x07\x0b\n".encode(), b"||| [X] c d\n", b"0-0 1-1 2-2 3-3\n"
-    )
+    text = corpus(tmp_path, b"||| [X,1] a|b \x07\x0b\n", b"||| [X] c d\n", b"0-0 1-1 2-2 3-3\n")
     make_phrase_table(text, tmp_path / "p")
     make_hiero_table(text, tmp_path / "h")
     phrases, hiero = RuleTable(tmp_path / "p"), RuleTable(tmp_path / "h")

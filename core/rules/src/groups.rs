@@ -18,7 +18,7 @@ pub const ORIENTATIONS: usize = 12;
 pub enum Kind {
     /// One byte with two or four orientations.
     Phrase,
-    /// The number of rules that share a count of one.
+    /// Twice the number of rules that share a weight of one, and one more for those that count.
     Hiero,
 }
 
@@ -140,13 +140,13 @@ impl<'a> Tally<'a> {
     }
 
     fn add(&mut self, links: &'a [u8], mut rest: &[u8], kind: Kind) {
-        self.count += 1;
         match self.alignments.last_mut() {
             Some((last, count)) if *last == links => *count += 1,
             _ => self.alignments.push((links, 1)),
         }
         match kind {
             Kind::Phrase => {
+                self.count += 1;
                 self.weight += ONE;
                 let bits = rest.first().copied().unwrap_or(0);
                 for place in 0..4 {
@@ -154,8 +154,9 @@ impl<'a> Tally<'a> {
                 }
             }
             Kind::Hiero => {
-                let shares = take(&mut rest).unwrap_or(1).max(1);
-                self.weight += ONE / u64::from(shares);
+                let shares = take(&mut rest).unwrap_or(3).max(2);
+                self.count += u64::from(shares & 1);
+                self.weight += ONE / u64::from(shares / 2);
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Hierarchical rules of a sentence as records (Chiang 2007): phrase pairs with up to two gaps.
 
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashSet, FxHasher};
 use tunesmith_align::Link;
 
 use crate::blocks::Grid;
-use crate::code::put;
+use crate::code::{FIRST_WORD, put};
 use crate::corpus::Sentence;
 use crate::links::put_links;
 
@@ -52,10 +55,12 @@ pub struct HieroExtractor<'o> {
 #[derive(Default)]
 struct Rules {
     bytes: Vec<u8>,
-    /// End of each record, and the phrase that it comes from.
-    ends: Vec<(usize, u32)>,
+    /// End of each record, the phrase that it comes from, and whether it counts.
+    ends: Vec<(usize, u32, bool)>,
     /// How many rules each phrase gives.
     counts: Vec<u32>,
+    /// Rules that may come more than once, by their bytes and the places of their words.
+    seen: FxHashSet<u64>,
     links: Vec<Link>,
 }
 
@@ -65,6 +70,8 @@ struct Partial {
     codes: Vec<u32>,
     places: Vec<u16>,
     gaps: Vec<(Span, Span)>,
+    /// The places of its words in the sentence.
+    words: Vec<usize>,
     linked: bool,
 }
 
@@ -73,14 +80,17 @@ impl<'o> HieroExtractor<'o> {
         HieroExtractor { options, phrases: Vec::new(), starts: Vec::new(), rules: Rules::default() }
     }
 
-    /// Calls `emit` with the record of every rule. The last number of a record says how many
-    /// rules share the phrase that it comes from, and with it that phrase's count of one.
+    /// Calls `emit` with the record of every rule. The last number of a record is twice the number
+    /// of rules that share the phrase it comes from, and with it that phrase's count of one; and
+    /// one more where the same words have not given the same rule before: a gap at the edge may
+    /// reach over more or fewer words, a loose phrase too.
     pub fn extract(&mut self, sentence: Sentence<'_>, mut emit: impl FnMut(&[u8])) {
         let grid = Grid::new(sentence);
         self.index(&grid);
         let mut rules = std::mem::take(&mut self.rules);
         rules.bytes.clear();
         rules.ends.clear();
+        rules.seen.clear();
         rules.counts.clear();
         rules.counts.resize(self.phrases.len(), 0);
         let mut partial = Partial {
@@ -88,6 +98,7 @@ impl<'o> HieroExtractor<'o> {
             codes: Vec::new(),
             places: vec![0; self.options.max_span + 1],
             gaps: Vec::new(),
+            words: Vec::new(),
             linked: false,
         };
         for start in 0..sentence.source.len() {
@@ -99,10 +110,10 @@ impl<'o> HieroExtractor<'o> {
         }
         let mut record = Vec::new();
         let mut begin = 0;
-        for &(end, phrase) in &rules.ends {
+        for &(end, phrase, new) in &rules.ends {
             record.clear();
             record.extend_from_slice(&rules.bytes[begin..end]);
-            put(rules.counts[phrase as usize], &mut record);
+            put(2 * rules.counts[phrase as usize] + u32::from(new), &mut record);
             emit(&record);
             begin = end;
         }
@@ -147,9 +158,11 @@ impl<'o> HieroExtractor<'o> {
         let before = partial.linked;
         partial.places[at - start] = partial.codes.len() as u16;
         partial.codes.push(grid.sentence.source[at]);
+        partial.words.push(at);
         partial.linked |= grid.source_linked(at);
         self.extend(grid, at + 1, partial, rules);
         partial.codes.pop();
+        partial.words.pop();
         partial.linked = before;
         let touches = partial.gaps.last().is_some_and(|(source, _)| source.1 + 1 == at);
         if partial.gaps.len() >= self.options.max_gaps || touches && !self.options.adjacent_gaps {
@@ -177,6 +190,7 @@ impl<'o> HieroExtractor<'o> {
         if !apart || !inside {
             return;
         }
+        let begin = rules.bytes.len();
         let bytes = &mut rules.bytes;
         partial.codes.iter().for_each(|&code| put(code, bytes));
         bytes.push(0);
@@ -199,8 +213,16 @@ impl<'o> HieroExtractor<'o> {
             at += 1;
         }
         bytes.push(0);
+        let edge = |at: usize| partial.codes.get(at).is_some_and(|&code| code < FIRST_WORD);
+        let once = self.options.tight && !edge(0) && !edge(partial.codes.len() - 1);
+        let new = once || {
+            let mut hasher = FxHasher::default();
+            bytes[begin..].hash(&mut hasher);
+            partial.words.hash(&mut hasher);
+            rules.seen.insert(hasher.finish())
+        };
         put_links(&rules.links, partial.codes.len(), length as usize, bytes);
-        rules.ends.push((bytes.len(), phrase as u32));
+        rules.ends.push((bytes.len(), phrase as u32, new));
         rules.counts[phrase] += 1;
     }
 }

@@ -12,10 +12,14 @@ use tunesmith_rules::{
 };
 
 type Pair = (Vec<String>, Vec<String>);
+/// Source words, target words, links.
+type Sentence = (Vec<u8>, Vec<u8>, BTreeSet<(usize, usize)>);
+/// Scores and links of all rules.
+type Rules = BTreeMap<Pair, (Vec<f32>, Vec<(u16, u16)>)>;
 
 /// Sentences over few words, with links.
 #[derive(Debug, Clone)]
-struct Text(Vec<(Vec<u8>, Vec<u8>, BTreeSet<(usize, usize)>)>);
+struct Text(Vec<Sentence>);
 
 fn texts(sentences: usize, words: usize) -> impl Strategy<Value = Text> {
     let sentence = (1..words, 1..words).prop_flat_map(|(source, target)| {
@@ -59,13 +63,8 @@ fn shown(table: &Table, symbol: Symbol, source: bool) -> String {
 }
 
 /// All rules of a table with their scores and links.
-fn rules(table: &Table) -> BTreeMap<Pair, (Vec<f32>, Vec<(u16, u16)>)> {
-    fn go(
-        table: &Table,
-        node: Node,
-        path: &mut Vec<String>,
-        out: &mut BTreeMap<Pair, (Vec<f32>, Vec<(u16, u16)>)>,
-    ) {
+fn rules(table: &Table) -> Rules {
+    fn go(table: &Table, node: Node, path: &mut Vec<String>, out: &mut Rules) {
         for entry in table.entries(node) {
             let target: Vec<String> = entry.target().map(|s| shown(table, s, false)).collect();
             assert_eq!(target.len(), entry.target_length());
@@ -105,7 +104,7 @@ fn make_hiero(corpus: &Corpus, path: &Path, memory: usize, options: &HieroOption
 
 /// Spans of a sentence pair that agree with its links, by trying all of them.
 fn blocks(
-    (source, target, links): &(Vec<u8>, Vec<u8>, BTreeSet<(usize, usize)>),
+    (source, target, links): &Sentence,
     max: usize,
     tight: bool,
 ) -> Vec<((usize, usize), (usize, usize))> {
@@ -136,10 +135,7 @@ fn blocks(
 }
 
 /// Every rule of a sentence pair: phrases, with every choice of up to two phrases taken out.
-fn all_rules(
-    sentence: &(Vec<u8>, Vec<u8>, BTreeSet<(usize, usize)>),
-    options: &HieroOptions,
-) -> Vec<(Pair, f64)> {
+fn all_rules(sentence: &Sentence, options: &HieroOptions) -> Vec<(Pair, f64, Vec<usize>)> {
     let phrases = blocks(sentence, options.max_span, options.tight);
     let (source, target, links) = sentence;
     let mut rules = Vec::new();
@@ -183,13 +179,16 @@ fn all_rules(
             let covered = |at: usize| sources.iter().any(|s| (s.0..=s.1).contains(&at));
             let linked = (whole.0.0..=whole.0.1)
                 .any(|at| !covered(at) && links.iter().any(|link| link.0 == at));
-            let left = side(&words(source, 's'), whole.0, sources);
+            let places = (whole.0.0..=whole.0.1).filter(|&at| !covered(at)).collect();
+            let left = side(&words(source, 's'), whole.0, sources.clone());
             if linked && left.len() <= options.max_symbols {
-                own.push((left, side(&words(target, 't'), whole.1, targets)));
+                own.push(((left, side(&words(target, 't'), whole.1, targets)), places));
             }
         }
         let share = 1.0 / own.len() as f64;
-        rules.extend(own.into_iter().map(|rule| (rule, share)));
+        rules.extend(
+            own.into_iter().map(|(rule, places): (Pair, Vec<usize>)| (rule, share, places)),
+        );
     }
     rules
 }
@@ -253,12 +252,15 @@ proptest! {
         let mut counts: BTreeMap<Pair, (f64, f64)> = BTreeMap::new();
         let mut sources: BTreeMap<Vec<String>, (f64, f64)> = BTreeMap::new();
         for sentence in &text.0 {
-            for ((source, target), share) in all_rules(sentence, &options) {
+            let mut seen = BTreeSet::new();
+            for ((source, target), share, places) in all_rules(sentence, &options) {
+                // Once for the same words, however far a gap at the edge reaches.
+                let new = seen.insert((source.clone(), target.clone(), places));
                 for sums in [
                     sources.entry(source.clone()).or_default(),
                     counts.entry((source, target)).or_default(),
                 ] {
-                    sums.0 += 1.0;
+                    sums.0 += f64::from(u8::from(new));
                     sums.1 += share;
                 }
             }
@@ -321,11 +323,7 @@ proptest! {
 }
 
 /// Same rules and links; the first columns equal to the digits that text has.
-fn same(
-    a: &BTreeMap<Pair, (Vec<f32>, Vec<(u16, u16)>)>,
-    b: &BTreeMap<Pair, (Vec<f32>, Vec<(u16, u16)>)>,
-    columns: usize,
-) {
+fn same(a: &Rules, b: &Rules, columns: usize) {
     assert_eq!(a.len(), b.len());
     for ((one, (left, links)), (two, (right, others))) in a.iter().zip(b) {
         assert_eq!((one, links), (two, others));
