@@ -113,7 +113,7 @@ def envelope(intercepts: Matrix, slopes: Matrix) -> tuple[Matrix, list[int]]:
 
 
 def kbmira(
-    lists: Lists, start: Vector, seed: int, passes: int = 60, c: float = 0.01, decay: float = 0.999
+    lists: Lists, start: Vector, seed: int, passes: int = 60, c: float = 0.02, decay: float = 0.999
 ) -> Vector:
     """Batch k-best MIRA: hope and fear over a decaying background, the best pass's average."""
     first = np.array([stats[0] for stats in lists.stats])

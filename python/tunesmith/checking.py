@@ -28,7 +28,7 @@ def check_pools(pools: Pools, metric: Metric | None = None, threads: int = 0) ->
         oracle = pools.score(metric, pools.oracle(metric))
         scores = {
             "metric": metric.name,
-            "signature": metric.signature(len(pools.references[0]) if pools.references else 1),
+            "signature": pools.signature(metric),
             "worst": pools.score(metric, pools.oracle(metric, best=False)),
             "first": first,
             "oracle": oracle,

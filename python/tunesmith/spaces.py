@@ -181,6 +181,11 @@ class Pools:
         """Return the corpus score of the chosen hypotheses."""
         return metric.native.score(self.statistics(metric, positions).sum(axis=0))
 
+    def signature(self, metric: Metric) -> str:
+        """Return the metric's signature for these references."""
+        counts = {len(references) for references in self.references or [[""]]}
+        return metric.signature(counts.pop() if len(counts) == 1 else -1)
+
     def oracle(self, metric: Metric, *, best: bool = True) -> Positions:
         """Return the choices with the best (or worst) corpus score that exchanging finds."""
         return self.core.oracle(self.table(metric), metric.native, best)

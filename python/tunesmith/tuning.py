@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -135,15 +136,18 @@ def tune(
         jobs.append(Job("fold", number, seed, fold_task, "last" if keep == "last" else "best"))
 
     directory = None if run is None else RunDirectory(run)
+    if tuner is not None:
+        preset = type(tuner).__name__
     settings = {
         "preset": preset,
         "metric": metric.name,
-        "signature": _signature(metric, pools),
+        "signature": pools.signature(metric),
         "options": dict(options or {}),
         "seed": seed,
         "seeds": seeds,
         "folds": folds,
         "keep": keep,
+        "digest": None if run is None else _digest(task, held, begin),
         **dict(config or {}),
     }
     with Journal(directory, settings, resume, listen) as journal:
@@ -168,6 +172,9 @@ def tune(
         weights = task.clip(_average(task, finals))
         chosen = pools.best(weights, threads)
         tuned = pools.score(metric, chosen)
+        # Exchange finds a close bound for metrics that do not add up, not always the best.
+        better = max if metric.higher_is_better else min
+        oracle_score = better(oracle_score, tuned)
 
         # The honest comparison is on what was not learnt from, where there is such.
         compared, base, system = pools, first, chosen
@@ -303,6 +310,21 @@ def _check(
         )
 
 
+def _digest(task: Task, held: Pools | None, begin: Vector) -> str:
+    """Return a fingerprint of what is learnt from and of the limits, so that a run is resumed with
+    the data that it was started with."""
+    made = hashlib.sha256()
+    for pools in (task.pools, held):
+        if pools is not None:
+            arrays = [pools.core.starts, *pools.core.csr(), pools.table(task.metric).rows()]
+            for array in arrays:
+                made.update(np.ascontiguousarray(array).tobytes())
+            made.update("\n".join(pools.names).encode("utf-8", "surrogatepass"))
+    for vector in (begin, task.lower, task.upper):
+        made.update(vector.tobytes())
+    return made.hexdigest()
+
+
 def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
     """Return the lists with the features of `names`, in their order; others count for nothing."""
     if pools.names == list(names):
@@ -341,11 +363,6 @@ def _fold_choices(
     return chosen
 
 
-def _signature(metric: Metric, pools: Pools) -> str:
-    references = pools.references
-    return metric.signature(len(references[0]) if references else 1)
-
-
 def _second(
     pools: Pools, metric: Metric, asked: str | Metric | None, base: Positions, system: Positions
 ) -> dict[str, Any] | None:
@@ -363,7 +380,7 @@ def _second(
 
     return {
         "name": other.name,
-        "signature": _signature(other, pools),
+        "signature": pools.signature(other),
         "start": score(base),
         "tuned": score(system),
     }

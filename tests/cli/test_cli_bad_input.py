@@ -304,7 +304,6 @@ USAGE = {
     "negative threads": ["rerank", "tune", "x", "--threads", "-1"],
     "no samples": ["compare", "x", "y", "--samples", "0"],
     "no lists": ["rerank", "check"],
-    "no weights": ["rerank", "apply", "x"],
 }
 
 

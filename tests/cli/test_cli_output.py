@@ -47,7 +47,7 @@ def test_every_command_explains_itself_within_80_columns(
 def test_the_help_lists_every_command_and_the_tuners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     commands = re.findall(r"^│ ([a-z]+)  ", tunesmith("--help").out, re.MULTILINE)
-    assert commands == ["demo", "rerank", "score", "compare", "report", "presets"]
+    assert {"demo", "rerank", "score", "compare", "report", "presets"} <= set(commands)
     told = tunesmith("rerank", "tune", "--help").out
     for name in PRESETS:
         assert re.search(rf"\b{name}\b", told)

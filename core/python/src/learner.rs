@@ -15,7 +15,7 @@ use tunesmith_solve::{
 use tunesmith_space::Pools as CorePools;
 
 use crate::metric::{Metric, Table};
-use crate::pools::Pools;
+use crate::pools::{Pools, fits};
 use crate::select::Selector;
 use crate::threads;
 use crate::update::{Update, fault, loss_of, rows_dict};
@@ -61,9 +61,7 @@ impl Learner {
     ) -> PyResult<Self> {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
-        if features < pools.inner.names.len() {
-            return Err(PyValueError::new_err("fewer weights than features"));
-        }
+        fits(pools, table, metric.get(), features)?;
         let mut model = Model::new(weights);
         if !averaged {
             model = model.without_average();
@@ -240,9 +238,6 @@ fn gain_of(
     lengths: Option<Vec<f64>>,
 ) -> PyResult<Gain> {
     let (pools, table) = (&pools.inner, &Arc::clone(&table.inner));
-    if table.sentences() != pools.sentences() || table.hypotheses() != pools.hypotheses() {
-        return Err(PyValueError::new_err("the statistics belong to other lists"));
-    }
     let kind = match gain {
         "sentence" => GainKind::Sentence,
         "background" => {
@@ -341,6 +336,7 @@ pub fn constraint_rows(
 ) -> PyResult<Constraints> {
     let gain = gain_of(pools, table, metric, "sentence", 0.0, "1best", "one", None)?;
     let features = weights.as_slice()?.len();
+    fits(pools, table, metric.get(), features)?;
     let model = Model::new(weights.as_slice()?.to_vec());
     let order: Vec<u32> = (0..pools.inner.sentences() as u32).collect();
     let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));

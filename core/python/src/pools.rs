@@ -12,6 +12,22 @@ use crate::error::py_err;
 use crate::metric::{Metric, Table};
 use crate::threads;
 
+/// Refuses statistics of other lists or another metric, and too few weights.
+pub fn fits(pools: &Pools, table: &Table, metric: &Metric, weights: usize) -> PyResult<()> {
+    let (lists, rows) = (&pools.inner, &table.inner);
+    let wrong = if rows.sentences() != lists.sentences() || rows.hypotheses() != lists.hypotheses()
+    {
+        "the statistics belong to other lists"
+    } else if rows.width() != metric.inner().width() {
+        "the statistics belong to another metric"
+    } else if weights < lists.names.len() {
+        "fewer weights than features"
+    } else {
+        return Ok(());
+    };
+    Err(PyValueError::new_err(wrong))
+}
+
 /// Row starts, ids and values.
 type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
@@ -337,11 +353,9 @@ impl Pools {
         metric: &Metric,
         best: bool,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        fits(self, table, metric, usize::MAX)?;
         let (pools, table, native) =
             (Arc::clone(&self.inner), Arc::clone(&table.inner), metric.inner());
-        if table.hypotheses() != pools.hypotheses() {
-            return Err(PyValueError::new_err("the statistics belong to other lists"));
-        }
         let chosen = py.detach(|| tunesmith_solve::oracle(&pools, &table, native.as_ref(), best));
         metric.check()?;
         Ok(chosen.into_pyarray(py))

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use tunesmith_solve::{LineSearch as CoreSearch, Objective, Walker as CoreWalker, expected_gain};
 
 use crate::metric::{Metric, Table};
-use crate::pools::Pools;
+use crate::pools::{Pools, fits};
 use crate::threads;
 
 /// Lists prepared for exact line search along the given coordinates.
@@ -16,6 +16,7 @@ use crate::threads;
 pub struct LineSearch {
     inner: Arc<CoreSearch>,
     metric: Py<Metric>,
+    features: usize,
 }
 
 #[pymethods]
@@ -33,19 +34,21 @@ impl LineSearch {
         if coordinates.iter().any(|&id| id as usize >= pools.inner.names.len()) {
             return Err(PyIndexError::new_err("a coordinate that is no feature"));
         }
-        if table.inner.hypotheses() != pools.inner.hypotheses() {
-            return Err(PyValueError::new_err("the statistics belong to other lists"));
-        }
+        fits(pools, table, metric.get(), usize::MAX)?;
+        let features = pools.inner.names.len();
         let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
         let native = metric.get().inner();
         let inner =
             threads::run(py, threads, move || CoreSearch::new(pools, table, native, &coordinates))?;
-        Ok(LineSearch { inner: Arc::new(inner), metric: metric.clone().unbind() })
+        Ok(LineSearch { inner: Arc::new(inner), metric: metric.clone().unbind(), features })
     }
 
     /// A point from which to search.
     fn walker(&self, py: Python<'_>, weights: PyReadonlyArray1<'_, f64>) -> PyResult<Walker> {
         let weights = weights.as_slice()?.to_vec();
+        if weights.len() < self.features {
+            return Err(PyValueError::new_err("fewer weights than features"));
+        }
         let search = Arc::clone(&self.inner);
         let state = py.detach(|| search.walker(weights));
         Ok(Walker { search, state, metric: self.metric.clone_ref(py) })
@@ -141,6 +144,7 @@ pub fn expect<'py>(
     threads: usize,
 ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
     let weights = weights.as_slice()?.to_vec();
+    fits(pools, table, metric.get(), weights.len())?;
     let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
     let native = metric.get().inner();
     let objective = if corpus { Objective::Corpus } else { Objective::Sentence };

@@ -151,6 +151,9 @@ impl Separator {
         let Some(borrowed) = guard.as_mut() else {
             return Err(PyRuntimeError::new_err("separate was called after its step had ended"));
         };
+        if w.as_slice()?.len() != borrowed.model.weights().len() {
+            return Err(PyValueError::new_err("weights of another length"));
+        }
         for (id, &weight) in w.as_slice()?.iter().enumerate() {
             if weight != borrowed.model.weight(id as u32) {
                 borrowed.model.set(id as u32, weight);
