@@ -6,11 +6,13 @@ use tunesmith_text::{Error, Result};
 use crate::binary::{Image, Layout};
 use crate::grams::{Grams, Order};
 use crate::hash;
-use crate::line::Line;
+use crate::line::{Line, prefetch};
 use crate::table::{self, CLOSED, Found, Inner, Longest, Prob};
 
 /// Seeds to try before two n-grams that look alike must be the same.
 const SEEDS: u64 = 4;
+/// N-grams between asking for a line and using it.
+const AHEAD: usize = 12;
 
 /// Why a table could not be filled.
 enum Fault {
@@ -95,9 +97,13 @@ fn fill(grams: &Grams, blanks: &[Order], seed: u64) -> std::result::Result<Fille
     for length in 2..=order {
         let lists = [&grams.orders[length - 1], &blanks[length - 1]];
         for (list, blank) in lists.into_iter().zip([false, true]) {
+            let mut coming = list.words.chunks_exact(length).skip(AHEAD);
             for (at, (words, &value)) in
                 list.words.chunks_exact(length).zip(&list.values).enumerate()
             {
+                if let Some(words) = coming.next() {
+                    tables.ask(words);
+                }
                 let (prob, backoff) = if blank { (tables.backed_off(words), 0.0) } else { value };
                 tables
                     .insert(words, prob, closed(backoff))
@@ -118,6 +124,16 @@ fn closed(backoff: f32) -> u32 {
 }
 
 impl Tables {
+    /// Asks for the lines that an n-gram will want.
+    fn ask(&self, words: &[u32]) {
+        let (ending, context) = (&words[..words.len() - 1], &words[1..]);
+        let lines = if words.len() == self.order { &self.longest } else { &self.inner };
+        prefetch(lines, hash::place(hash::of(self.seed, words), lines.len()));
+        for shorter in [ending, context].into_iter().filter(|shorter| shorter.len() > 1) {
+            prefetch(&self.inner, hash::place(hash::of(self.seed, shorter), self.inner.len()));
+        }
+    }
+
     fn insert(
         &mut self,
         words: &[u32],

@@ -1,5 +1,7 @@
 //! Single-precision numbers as short decimals that read back to the same bits.
 
+const POWERS: [f64; 13] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12];
+
 /// Appends a number; at most nine digits are needed, mostly eight.
 pub fn push(out: &mut Vec<u8>, value: f32) {
     let size = f64::from(value.abs());
@@ -12,13 +14,13 @@ pub fn push(out: &mut Vec<u8>, value: f32) {
     if value < 0.0 {
         out.push(b'-');
     }
-    let before = if size < 1.0 { 0 } else { size.log10() as usize + 1 };
+    // Digits before the point, and zeros behind it that do not count as digits.
+    let before = POWERS.iter().take_while(|&&power| power <= size).count();
+    let zeros = [0.1, 0.01, 0.001].iter().take_while(|&&power| power > size).count();
     let (mut digits, mut places) = (0, 0);
     for wanted in 7..=9 {
-        // Zeros behind the point do not count as digits.
-        let zeros = if size < 1.0 { (-size.log10()) as usize } else { 0 };
         places = wanted - before + zeros;
-        let scale = 10u64.pow(places as u32) as f64;
+        let scale = POWERS[places];
         digits = (size * scale).round() as u64;
         if (digits as f64 / scale) as f32 == value.abs() {
             break;
@@ -28,7 +30,7 @@ pub fn push(out: &mut Vec<u8>, value: f32) {
         digits /= 10;
         places -= 1;
     }
-    let scale = 10u64.pow(places as u32);
+    let scale = POWERS[places] as u64;
     push_whole(out, digits / scale);
     if places > 0 {
         out.push(b'.');
