@@ -22,20 +22,36 @@ fn products_avx2(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
 // Plain loops, no closures: a closure would be compiled without the instructions of its caller.
 #[inline(always)]
 fn products_anywhere(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
-    let (weights, last) = weights.as_chunks::<LANES>();
-    let width = weights.len() * LANES + last.len();
+    let width = weights.len();
     let start = out.len();
     out.resize(start + block.len() / width, 0.0);
+    if width < LANES {
+        for (row, product) in block.chunks_exact(width).zip(&mut out[start..]) {
+            for (&value, &weight) in row.iter().zip(weights) {
+                *product += f64::from(value) * weight;
+            }
+        }
+        return;
+    }
+    // A row that is no multiple of the lanes ends with a chunk that reaches back; what it sees for
+    // the second time weighs nothing there.
+    let (whole, rest) = weights.as_chunks::<LANES>();
+    let mut last = [0.0; LANES];
+    last[LANES - rest.len()..].copy_from_slice(rest);
     for (row, product) in block.chunks_exact(width).zip(&mut out[start..]) {
-        let (row, rest) = row.as_chunks::<LANES>();
         let mut sums = [0.0; LANES];
-        for (values, weights) in row.iter().zip(weights) {
+        let (values, _) = row.as_chunks::<LANES>();
+        for (values, weights) in values.iter().zip(whole) {
             for lane in 0..LANES {
                 sums[lane] += f64::from(values[lane]) * weights[lane];
             }
         }
-        for (lane, (&value, &weight)) in rest.iter().zip(last).enumerate() {
-            sums[lane] += f64::from(value) * weight;
+        if !rest.is_empty()
+            && let Some(values) = row.last_chunk::<LANES>()
+        {
+            for lane in 0..LANES {
+                sums[lane] += f64::from(values[lane]) * last[lane];
+            }
         }
         *product = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }

@@ -56,20 +56,6 @@ impl<'a> PoolSpace<'a> {
         PoolSpace { pools, table, sentence, start: list.start, scores: Vec::new(), gains }
     }
 
-    /// The same object for another sentence, its allocations kept.
-    pub fn reset(&mut self, sentence: usize, row_gains: &[f64]) {
-        let list = self.pools.list(sentence);
-        self.sentence = sentence;
-        self.start = list.start;
-        self.scores.clear();
-        self.gains.clear();
-        self.gains.extend(self.table.of(list).iter().map(|&row| row_gains[row as usize]));
-    }
-
-    pub fn sentence(&self) -> usize {
-        self.sentence
-    }
-
     /// Candidates among the `k` best-scoring.
     fn among(&self, k: usize) -> Option<Vec<usize>> {
         if k == 0 || k >= self.gains.len() {
