@@ -57,10 +57,10 @@ $(VENV)/.run: $(BIN)/python pyproject.toml $(RUST)
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== what the tests and checks need"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,train]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,train,bench]'
 	@touch $@

@@ -1,0 +1,177 @@
+"""From two small texts to a model directory, and what is refused on the way."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from tunesmith.errors import InputError
+from tunesmith.lm import LanguageModel
+from tunesmith.training.model import read_model, rule_tables
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.rules import find
+from tunesmith.training.text import PairFilter, TextSide, paired
+
+SOURCE = ["das haus ist klein", "das haus ist alt", "ein haus", "das buch ist klein", "ein buch"]
+TARGET = ["the house is small", "the house is old", "a house", "the book is small", "a book"]
+LINKS = ["0-0 1-1 2-2 3-3", "0-0 1-1 2-2 3-3", "0-0 1-1", "0-0 1-1 2-2 3-3", "0-0 1-1"]
+
+
+def write(folder: Path, name: str, lines: list[str]) -> Path:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def task(folder: Path, **options: object) -> Training:
+    return Training(
+        write(folder, "src", SOURCE),
+        write(folder, "tgt", TARGET),
+        alignment=write(folder, "links", LINKS),
+        order=3,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_a_model_holds_rules_and_a_language_model(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    summary = train(task(tmp_path), model)
+    assert summary["stages"]["text"]["pairs"] == 5
+    assert read_model(model)["kind"] == "both"
+    tables = rule_tables(model)
+    assert set(tables) == {"phrases", "hiero"}
+    assert [" ".join(rule.target) for rule in find(tables["phrases"], "das haus")] == ["the house"]
+    assert any("[X,1]" in rule.target for rule in find(tables["hiero"], "das [X,1]"))
+    assert LanguageModel.load(model / "lm.tlm").order == 3
+
+
+def test_training_goes_on_after_its_last_finished_stage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tunesmith.training import pipeline
+
+    whole = tmp_path / "whole"
+    train(task(tmp_path), whole)
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(*arguments: object, **options: object) -> None:
+        raise StoppedError
+
+    model = tmp_path / "model"
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "make_hiero_table", stop)
+        with pytest.raises(StoppedError):
+            train(task(tmp_path), model)
+    with pytest.raises(InputError, match=r"model\.toml is missing"):
+        read_model(model)
+    monkeypatch.setattr(pipeline, "make_phrase_table", stop)  # it is done: not called again
+    train(task(tmp_path), model)
+    for name in ("phrases.rules", "hiero.rules", "lm.tlm"):
+        assert (model / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_other_text_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    train(task(tmp_path), model)
+    changed = [*TARGET[:-1], "one book"]
+    other = task(tmp_path)
+    write(tmp_path, "tgt", changed)
+    with pytest.raises(InputError, match="other text or with other options"):
+        train(other, model)
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "letter.txt").write_text("dear")
+    with pytest.raises(InputError, match="not empty"):
+        train(task(tmp_path), model)
+
+
+def test_unequal_texts_are_refused_with_both_counts(tmp_path: Path) -> None:
+    training = task(tmp_path)
+    write(tmp_path, "tgt", TARGET[:3])
+    with pytest.raises(InputError, match=r"tgt:4: it ends after 3 lines, but .*src has 5"):
+        train(training, tmp_path / "model")
+
+
+def test_pairs_that_teach_nothing_are_counted(tmp_path: Path) -> None:
+    source = [*SOURCE, "", "lang " * 10_000, "eins zwei drei vier fünf sechs sieben acht neun zehn"]
+    target = [*TARGET, "nothing", "long", "x"]
+    training = Training(
+        write(tmp_path, "src", source),
+        write(tmp_path, "tgt", target),
+        alignment=write(tmp_path, "links", [*LINKS, "", "0-0", "0-0"]),
+        order=2,
+        kind="phrase",
+    )
+    facts = train(training, tmp_path / "model")["stages"]["text"]
+    assert facts["pairs"] == 5
+    assert sum(facts["dropped"].values()) == 3
+
+
+def test_no_usable_pair_is_refused(tmp_path: Path) -> None:
+    training = Training(write(tmp_path, "src", ["", ""]), write(tmp_path, "tgt", ["a", "b"]))
+    with pytest.raises(InputError, match="no sentence pair"):
+        train(training, tmp_path / "model")
+
+
+def test_invalid_utf8_names_file_and_line(tmp_path: Path) -> None:
+    training = task(tmp_path)
+    (tmp_path / "src").write_bytes(b"das haus\n\xff\xfe\n")
+    with pytest.raises(InputError) as caught:
+        train(training, tmp_path / "model")
+    assert caught.value.line == 2
+
+
+@pytest.mark.skipif(importlib.util.find_spec("thot") is None, reason="sil-thot is not installed")
+def test_fast_align_finds_the_words_of_a_tiny_text(tmp_path: Path) -> None:
+    training = Training(
+        write(tmp_path, "src", SOURCE * 20),
+        write(tmp_path, "tgt", TARGET * 20),
+        kind="phrase",
+        order=2,
+        dev=write(tmp_path, "dev", ["das haus ist neu"]),
+    )
+    summary = train(training, tmp_path / "model")
+    assert summary["stages"]["dev"]["covered"] == 3
+    found = find(rule_tables(tmp_path / "model")["phrases"], "haus")
+    best = max(found, key=lambda rule: rule.scores["p(e|f)"])
+    assert " ".join(best.target) == "house"
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("sacremoses") is None, reason="sacremoses is not installed"
+)
+def test_moses_tokens_come_back_as_text() -> None:
+    side = TextSide("en", "moses", "keep")
+    assert side.prepare("Hello,  world's end!") == "Hello , world 's end !"
+    assert side.restore("Hello , world 's end !") == "Hello, world's end!"
+
+
+def test_truecasing_keeps_names() -> None:
+    side = TextSide("en", "none").learn_case(["We saw Paris", "Then we left Paris", "Paris is far"])
+    assert side.prepare("We left") == "we left"
+    assert side.prepare("Paris is far") == "Paris is far"
+    assert side.restore("we left") == "We left"
+
+
+def test_filter_and_pairs() -> None:
+    keeper = PairFilter(longest=3, ratio=2.0)
+    assert keeper.keep("a b", "c d")
+    assert not keeper.keep("a b c d", "e")
+    assert not keeper.keep("a b c", "e")
+    assert not keeper.keep(" ", "e")
+    assert sum(keeper.dropped.values()) == 3
+    assert list(paired(["a"], ["b"], ("x", "y"))) == [("a", "b")]
+
+
+def test_the_record_of_stages_is_plain_json(tmp_path: Path) -> None:
+    train(task(tmp_path, kind="phrase"), tmp_path / "model")
+    told = json.loads((tmp_path / "model" / "stages.json").read_text())
+    assert set(told["done"]) == {"text", "lm", "phrases"}
