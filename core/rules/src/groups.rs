@@ -140,24 +140,25 @@ impl<'a> Tally<'a> {
     }
 
     fn add(&mut self, links: &'a [u8], mut rest: &[u8], kind: Kind) {
-        match self.alignments.last_mut() {
-            Some((last, count)) if *last == links => *count += 1,
-            _ => self.alignments.push((links, 1)),
-        }
-        match kind {
+        let counts = match kind {
             Kind::Phrase => {
-                self.count += 1;
                 self.weight += ONE;
                 let bits = rest.first().copied().unwrap_or(0);
                 for place in 0..4 {
                     self.orientations[3 * place + (bits >> (2 * place) & 3) as usize] += 1;
                 }
+                1
             }
             Kind::Hiero => {
                 let shares = take(&mut rest).unwrap_or(3).max(2);
-                self.count += u64::from(shares & 1);
                 self.weight += ONE / u64::from(shares / 2);
+                u64::from(shares & 1)
             }
+        };
+        self.count += counts;
+        match self.alignments.last_mut() {
+            Some((last, count)) if *last == links => *count += counts,
+            _ => self.alignments.push((links, counts)),
         }
     }
 

@@ -11,6 +11,7 @@ mod lexical;
 mod links;
 mod orientation;
 mod phrases;
+mod places;
 mod score;
 mod smoothing;
 mod store;

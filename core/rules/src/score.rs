@@ -45,6 +45,8 @@ pub struct Rule<'a> {
     pub entry: &'a Entry,
     pub by_source: Total,
     pub by_target: Total,
+    /// Where the words of the source side occur; zero where that was not counted.
+    pub places: u32,
 }
 
 /// Turns counts into the columns of a table.
@@ -180,7 +182,7 @@ impl Scorer for HieroScorer<'_> {
 
     fn score(&self, rule: &Rule<'_>, out: &mut Vec<f32>) {
         let entry = rule.entry;
-        let (pair, source) = (entry.count as f64, rule.by_source.count as f64);
+        let (pair, places) = (entry.count as f64, f64::from(rule.places));
         let cost = |side: &[u32], other: &[u32], probability: &dyn Fn(u32, u32) -> Option<f64>| {
             words(side)
                 .map(|word| {
@@ -199,8 +201,8 @@ impl Scorer for HieroScorer<'_> {
         let share = |total: u64| entry.weight as f64 / total.max(1) as f64;
         out.extend(
             [
-                (source / pair).log10(),
-                (1.0 + source).log10(),
+                (places / pair).log10(),
+                (1.0 + places).log10(),
                 (1.0 + pair).log10(),
                 inverse,
                 direct,

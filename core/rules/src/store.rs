@@ -1,7 +1,7 @@
 //! Records in partitions, in memory as long as it lasts and then on disk.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -52,7 +52,9 @@ impl Budget {
             none => none.insert(tempfile::tempfile().map_err(|error| failed(&error))?),
         };
         let offset = self.end.fetch_add(length as u64, Ordering::Relaxed);
-        file.write_all(&bytes).map_err(|error| failed(&error))?;
+        file.seek(SeekFrom::Start(offset))
+            .and_then(|_| file.write_all(&bytes))
+            .map_err(|error| failed(&error))?;
         Ok(Segment::Disk { offset, length })
     }
 
@@ -63,17 +65,23 @@ impl Budget {
     }
 }
 
+/// Reads from a place of a file that many threads may read from.
 #[cfg(unix)]
-fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
+pub fn read_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
 }
 
-#[cfg(not(unix))]
-fn read_at(mut file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(out)?;
-    file.seek(SeekFrom::End(0)).map(|_| ())
+#[cfg(windows)]
+pub fn read_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
+    while !out.is_empty() {
+        let count = std::os::windows::fs::FileExt::seek_read(file, out, offset)?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        out = &mut out[count..];
+        offset += count as u64;
+    }
+    Ok(())
 }
 
 fn failed(error: &io::Error) -> Error {
@@ -138,6 +146,10 @@ pub struct Writer<'s> {
 }
 
 impl Writer<'_> {
+    pub fn partitions(&self) -> usize {
+        self.open.len()
+    }
+
     /// The bytes gathered for a partition: append whole records, then call [`Self::full`].
     pub fn open(&mut self, partition: usize) -> &mut Vec<u8> {
         let open = &mut self.open[partition];

@@ -13,6 +13,7 @@ use crate::groups::{self, Counts, Entry, group, read_group};
 use crate::hiero::{HieroExtractor, HieroOptions};
 use crate::lexical::Lexicon;
 use crate::phrases::{PhraseExtractor, PhraseOptions};
+use crate::places::{core, count_places, find_places, put_wish, read_counts};
 use crate::score::{HieroScorer, PhraseScorer, Rule, Scorer};
 use crate::smoothing::{Discount, Smoothing};
 use crate::store::{Budget, Store};
@@ -64,7 +65,7 @@ pub fn phrase_table(
         discount: Discount::new(smoothing, counts),
         options,
     };
-    table(corpus, make, Kind::Phrase, scorer, making, path)
+    table(corpus, make, None, scorer, making, path)
 }
 
 /// Extracts and scores hierarchical rules.
@@ -76,27 +77,28 @@ pub fn hiero_table(
     path: &Path,
 ) -> Result<Made> {
     let make = || HieroExtractor::new(options);
-    table(corpus, make, Kind::Hiero, |_: &Counts| HieroScorer { lexicon }, making, path)
+    let scorer = |_: &Counts| HieroScorer { lexicon };
+    table(corpus, make, Some(options), scorer, making, path)
 }
 
 fn table<E: Extractor, S: Scorer>(
     corpus: &Corpus,
     make: impl Fn() -> E + Sync,
-    kind: Kind,
+    hiero: Option<&HieroOptions>,
     scorer: impl Fn(&Counts) -> S,
     making: &Making,
     path: &Path,
 ) -> Result<Made> {
-    let counted = match kind {
-        Kind::Phrase => groups::Kind::Phrase,
-        Kind::Hiero => groups::Kind::Hiero,
+    let (kind, counted) = match hiero {
+        None => (Kind::Phrase, groups::Kind::Phrase),
+        Some(_) => (Kind::Hiero, groups::Kind::Hiero),
     };
     let budget = Arc::new(Budget::new(making.memory));
     let records = collect(corpus, make, &budget, making.memory)?;
-    let places = records.partitions();
-    let new = || Store::new(places, Arc::clone(&budget));
-    let (grouped, shares, totals) = (new(), new(), new());
-    let counts = (0..places)
+    let parts = records.partitions();
+    let new = || Store::new(parts, Arc::clone(&budget));
+    let (grouped, shares, totals, wishes, places) = (new(), new(), new(), new(), new());
+    let counts = (0..parts)
         .into_par_iter()
         .map(|place| {
             let bytes = records.take(place)?;
@@ -104,7 +106,7 @@ fn table<E: Extractor, S: Scorer>(
             let mut outcome = Ok(());
             let (groups, counts) =
                 group(&Sorted::new(&bytes), counted, |target, ordinal, count, weight| {
-                    let to = partition(target, places);
+                    let to = partition(target, parts);
                     put_share(target, (place, ordinal), count, weight, writer.open(to));
                     if let Err(error) = writer.full(to) {
                         outcome = Err(error);
@@ -112,24 +114,32 @@ fn table<E: Extractor, S: Scorer>(
                 });
             outcome?;
             writer.finish()?;
+            if hiero.is_some() {
+                wish(&groups, place, counted, &wishes)?;
+            }
             grouped.add(place, groups)?;
             Ok(counts)
         })
         .collect::<Result<Vec<_>>>()?
         .iter()
         .fold(Counts::default(), Counts::add);
-    total(&shares, places, &totals)?;
+    total(&shares, parts, &totals)?;
+    if let Some(options) = hiero {
+        find_places(corpus, options, &wishes)?;
+        count_places(&wishes, &places)?;
+    }
     let scorer = scorer(&counts);
     let mut writer = TableWriter::create(path, kind, scorer.columns())?;
     // Some partitions at a time: scored side by side, written one after the other.
     let window = 2 * rayon::current_num_threads();
-    for start in (0..places).step_by(window) {
-        let scored = (start..(start + window).min(places))
+    for start in (0..parts).step_by(window) {
+        let scored = (start..(start + window).min(parts))
             .into_par_iter()
             .map(|place| {
                 let groups = grouped.take(place)?;
                 let totals = read_totals(&totals.take(place)?);
-                Ok(score(&groups, &totals, counted, &scorer, making))
+                let places = read_counts(&places.take(place)?);
+                Ok(score(&groups, (&totals, &places), counted, &scorer, making))
             })
             .collect::<Result<Vec<_>>>()?;
         for blocks in &scored {
@@ -139,6 +149,25 @@ fn table<E: Extractor, S: Scorer>(
     let (sources, entries) = writer.finish(&corpus.source, &corpus.target)?;
     let (instances, distinct) = (counts.instances, counts.pairs);
     Ok(Made { instances, distinct, sources, entries, spilled: budget.spilled() })
+}
+
+/// Asks how often the words of each source side of a partition occur.
+fn wish(mut groups: &[u8], place: usize, kind: groups::Kind, wishes: &Store) -> Result<()> {
+    let mut writer = wishes.writer();
+    let mut entry = Entry::default();
+    let mut words = Vec::new();
+    let mut ordinal = 0;
+    while let Some((side, total)) = read_group(&mut groups) {
+        core(side, &mut words);
+        let to = partition(&words, wishes.partitions());
+        put_wish(&words, (place, ordinal), writer.open(to));
+        writer.full(to)?;
+        ordinal += 1;
+        for _ in 0..total.distinct {
+            entry.read(&mut groups, kind, codes(side).count());
+        }
+    }
+    writer.finish()
 }
 
 /// The scored rules of a partition, one block for each source side.
@@ -169,7 +198,7 @@ impl Blocks {
 
 fn score(
     mut groups: &[u8],
-    totals: &[groups::Total],
+    (totals, places): (&[groups::Total], &[u32]),
     kind: groups::Kind,
     scorer: &impl Scorer,
     making: &Making,
@@ -177,8 +206,10 @@ fn score(
     let mut blocks = Blocks::default();
     let mut entry = Entry::default();
     let mut targets = totals.iter();
+    let mut places = places.iter().copied();
     while let Some((side, by_source)) = read_group(&mut groups) {
         let start = blocks.sources.len();
+        let places = places.next().unwrap_or(0);
         blocks.sources.extend(codes(side));
         let gaps = blocks.sources[start..].iter().any(|&code| code < FIRST_WORD);
         let least =
@@ -191,7 +222,7 @@ fn score(
             if entry.count < least {
                 continue;
             }
-            let rule = Rule { source, entry: &entry, by_source, by_target };
+            let rule = Rule { source, entry: &entry, by_source, by_target, places };
             scorer.score(&rule, &mut blocks.scores);
             blocks.bodies.extend_from_slice(&entry.target_bytes);
             blocks.bodies.extend_from_slice(&entry.link_bytes);

@@ -14,8 +14,10 @@ use super::layout::{
 use crate::code::{Symbol, codes, take_side};
 use crate::links::{links, take_links};
 use crate::score::{Column, Scale};
+use crate::store::read_at;
 
-const PIECE: usize = 1 << 22;
+/// Bytes of the file that one thread checks at a time.
+const PIECE: usize = 1 << 20;
 
 /// A table of rules in memory-mapped form. The file must not change while it is open.
 pub struct Table {
@@ -93,7 +95,8 @@ impl Table {
         let corrupt = |message: &str| {
             Error::new(message).at(&name, None).remedy("copy or make the file again")
         };
-        if verify && checksum(&map[..map.len() - Trailer::SIZE]) != trailer.checksum {
+        let length = map.len() - Trailer::SIZE;
+        if verify && checksum(&file, length).map_err(failed)? != trailer.checksum {
             return Err(corrupt("is corrupt: its checksum differs"));
         }
         let mut table = Table { map, trailer, columns: Vec::new() };
@@ -284,18 +287,25 @@ impl<'t> Iterator for Entries<'t> {
     }
 }
 
-fn checksum(bytes: &[u8]) -> u32 {
-    let pieces: Vec<crc32fast::Hasher> = bytes
-        .par_chunks(PIECE)
-        .map(|piece| {
-            let mut hasher = crc32fast::Hasher::new();
-            hasher.update(piece);
-            hasher
-        })
-        .collect();
+/// Read and not looked at through the map, so that the pages do not count as memory of ours.
+fn checksum(file: &File, length: usize) -> std::io::Result<u32> {
+    let starts: Vec<usize> = (0..length).step_by(PIECE).collect();
+    let pieces: Vec<crc32fast::Hasher> = starts
+        .par_iter()
+        .map_init(
+            || vec![0; PIECE],
+            |buffer, &start| {
+                let piece = &mut buffer[..PIECE.min(length - start)];
+                read_at(file, start as u64, piece)?;
+                let mut hasher = crc32fast::Hasher::new();
+                hasher.update(piece);
+                Ok(hasher)
+            },
+        )
+        .collect::<std::io::Result<_>>()?;
     let mut whole = crc32fast::Hasher::new();
     pieces.iter().for_each(|piece| whole.combine(piece));
-    whole.finalize()
+    Ok(whole.finalize())
 }
 
 #[cfg(target_endian = "big")]
