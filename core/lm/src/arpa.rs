@@ -5,4 +5,4 @@ mod read;
 mod write;
 
 pub use read::read;
-pub use write::Writer;
+pub use write::{Writer, log10};

@@ -7,8 +7,11 @@ use tunesmith_text::{Names, Result};
 use super::discount::OrderStats;
 use super::spool::Spool;
 use super::text::Read;
-use crate::arpa::Writer;
+use crate::arpa::{Writer, log10};
 use crate::{Grams, Model};
+
+/// N-grams that are written at once.
+const BLOCK: usize = 1 << 15;
 
 /// An estimated model, in memory or in temporary files.
 pub struct Estimated {
@@ -48,11 +51,16 @@ impl Estimated {
         let mut out = Writer::create(path.as_ref(), &self.names, &self.counts)?;
         for (at, spool) in self.orders.iter_mut().enumerate() {
             out.section();
+            let mut block = Vec::with_capacity(BLOCK * (at + 3));
             let mut reader = spool.reader()?;
             while let Some(record) = reader.next()? {
-                let (words, values) = record.split_at(at + 1);
-                out.gram(words, log10(values[0]).min(0.0), log10(values[1]))?;
+                block.extend_from_slice(record);
+                if block.len() == BLOCK * (at + 3) {
+                    out.grams(&block)?;
+                    block.clear();
+                }
             }
+            out.grams(&block)?;
         }
         out.finish()
     }
@@ -83,10 +91,4 @@ impl Estimated {
     pub fn model(&mut self) -> Result<Model> {
         Model::from_grams(self.grams()?)
     }
-}
-
-/// The logarithm of a number in single precision. Rounding may lift a probability above one, which
-/// the callers take back.
-fn log10(bits: u32) -> f32 {
-    f64::from(f32::from_bits(bits)).log10() as f32
 }

@@ -22,6 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 #[pyclass(module = "tunesmith._core")]
 pub struct LmEstimate {
     inner: Estimated,
+    threads: usize,
 }
 
 type Order = (u64, u64, [f64; 3], Option<String>);
@@ -55,7 +56,7 @@ impl LmEstimate {
     }
 
     fn write_arpa(&mut self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.inner.write_arpa(path)).map_err(py_err)
+        threads::run(py, self.threads, || self.inner.write_arpa(path))?.map_err(py_err)
     }
 
     fn model(&mut self, py: Python<'_>) -> PyResult<LanguageModel> {
@@ -98,7 +99,7 @@ pub fn estimate_lm(
         }
         None => estimate(paths.iter().map(Lines::open), &options, &watch),
     })?;
-    found.map(|inner| LmEstimate { inner }).map_err(py_err)
+    found.map(|inner| LmEstimate { inner, threads }).map_err(py_err)
 }
 
 /// Runs `work` on another thread, so that this one can answer to signals.
