@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 RUST := $(shell find core -name '*.rs' -not -path '*/target/*' -not -path '*/fuzz/*') \
         $(wildcard core/*/Cargo.toml) Cargo.toml Cargo.lock
 WORKERS ?= 2
+# The build tool lies in the virtual environment too.
+PIP := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-rust test-python lint format bench build clean
 .DEFAULT_GOAL := help
@@ -51,16 +53,16 @@ $(VENV)/bin/python:
 # The package is installed in place, so Python files need no rebuild; the core does.
 $(VENV)/.run: $(BIN)/python pyproject.toml $(RUST)
 	@echo "== building the package (the first time takes a minute or two)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e .
+	$(PIP) 'maturin>=1.9,<2'
+	$(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== what the tests and checks need"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,train]'
+	$(PIP) --no-build-isolation -e '.[dev,train]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[dev,train,bench]'
+	$(PIP) --no-build-isolation -e '.[dev,train,bench]'
 	@touch $@

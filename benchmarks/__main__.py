@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import moses_lists, reading, reranking, sparse
+from benchmarks import lm_bench, moses_lists, reading, reranking, rules_bench, sparse
 from benchmarks.data import Setting
 from benchmarks.harness import Claim, Outcome, Skip, machine, markdown, save, say
 from benchmarks.yardstick import Yardstick, measure_yardstick
@@ -17,6 +17,9 @@ AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
     "mert": moses_lists.mert,
     "kbmira": moses_lists.kbmira,
     "whole-way": moses_lists.whole_way,
+    "lm-queries": lm_bench.queries,
+    "lm-files": lm_bench.files,
+    "lm-estimation": lm_bench.estimation,
 }
 ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "presets": moses_lists.presets,
@@ -24,6 +27,7 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "sparse": sparse.sparse,
     "reading": reading.reading,
     "reranking": reranking.reranking,
+    "rules": rules_bench.rules,
 }
 NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)
 RESULTS = Path(__file__).resolve().parent / "results"
