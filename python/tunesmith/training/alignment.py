@@ -34,7 +34,7 @@ def symmetrise(
     """Return one list of links, sorted; both inputs have the source position first.
 
     >>> symmetrise([(0, 0), (1, 1)], [(0, 0), (1, 2)])
-    [(0, 0), (1, 1)]
+    [(0, 0), (1, 1), (1, 2)]
     """
     return _core.symmetrise(list(forward), list(backward), heuristic)
 
