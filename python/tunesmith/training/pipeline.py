@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,7 @@ from tunesmith.training.text import PairFilter, TextSide, paired
 
 Kind = Literal["phrase", "hiero", "both"]
 Tell = Callable[[str, str], None]
+PHRASES, HIERO = "phrases.rules", "hiero.rules"
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,10 @@ def train(
             },
         )
     stage("lm", [folder / "lm.tlm"], lambda: _language_model(training, corpus, folder, threads))
-    tables = []
-    if training.kind in ("phrase", "both"):
-        tables.append(folder / "phrases.rules")
-        stage("phrases", [tables[-1]], lambda: _phrases(training, corpus, links, folder, threads))
-    if training.kind in ("hiero", "both"):
-        tables.append(folder / "hiero.rules")
-        stage("hiero", [tables[-1]], lambda: _hiero(training, corpus, links, folder, threads))
+    names = {"phrase": [PHRASES], "hiero": [HIERO], "both": [PHRASES, HIERO]}[training.kind]
+    tables = [folder / name for name in names]
+    for out in tables:
+        stage(out.stem, [out], partial(_rules, training, corpus, links, out, threads))
     if training.dev is not None:
         stage("dev", [], lambda: _dev(training, folder, tables))
     summary = {"stages": stages.done, "files": {path.name: path.stat().st_size for path in tables}}
@@ -251,34 +250,20 @@ def _language_model(
     }
 
 
-def _corpus(corpus: tuple[Path, Path], links: Path) -> AlignedCorpus:
-    return AlignedCorpus(*corpus, links, skip_bad=True)
-
-
-def _phrases(
-    training: Training, corpus: tuple[Path, Path], links: Path, folder: Path, threads: int
+def _rules(
+    training: Training, corpus: tuple[Path, Path], links: Path, out: Path, threads: int
 ) -> dict[str, Any]:
-    made = make_phrase_table(
-        _corpus(corpus, links),
-        folder / "phrases.rules",
-        training.phrases,
-        memory=training.memory,
-        threads=threads,
-    )
-    return asdict(made)
-
-
-def _hiero(
-    training: Training, corpus: tuple[Path, Path], links: Path, folder: Path, threads: int
-) -> dict[str, Any]:
-    made = make_hiero_table(
-        _corpus(corpus, links),
-        folder / "hiero.rules",
-        training.hiero,
-        memory=training.memory,
-        threads=threads,
-    )
-    return asdict(made)
+    """Extract phrase pairs or hierarchical rules, by the name of the table."""
+    aligned = AlignedCorpus(*corpus, links, skip_bad=True)
+    if out.name == PHRASES:
+        made = make_phrase_table(
+            aligned, out, training.phrases, memory=training.memory, threads=threads
+        )
+    else:
+        made = make_hiero_table(
+            aligned, out, training.hiero, memory=training.memory, threads=threads
+        )
+    return asdict(made) | {"skipped": {reason: count for reason, count, _ in aligned.skipped}}
 
 
 def _dev(training: Training, folder: Path, tables: Sequence[Path]) -> dict[str, Any]:

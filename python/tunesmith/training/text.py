@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -69,10 +69,6 @@ class TextSide:
             if (best := min(seen, key=lambda form: (-seen[form], form)))
         }
         return TextSide(self.language, self.tokenize, "true", self.model, table)
-
-    def record(self) -> dict[str, Any]:
-        """Return what a model must remember, apart from the truecasing table."""
-        return {key: value for key, value in asdict(self).items() if key != "truecase"}
 
     def _split(self, line: str) -> list[str]:
         if self.tokenize == "moses":
