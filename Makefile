@@ -21,7 +21,7 @@ demo: $(VENV)/.run ## Tune sample lists three ways and write a report (about a m
 test: test-rust test-python ## Run all tests
 
 test-rust: ## Run the tests of the core
-	cargo test --workspace --exclude tunesmith-python --release --quiet
+	cargo test --workspace --exclude tunesmith-python --profile tests --quiet
 
 test-python: $(VENV)/.dev ## Run the tests of the package
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
