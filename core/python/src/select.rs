@@ -5,8 +5,8 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use tunesmith_solve::{
-    Bounded, Expected, Fault, HopeFear, Kind, ListKind, Lists, Model, Pairs, Rows,
-    Selector as CoreSelector, Visit,
+    Bounded, Expected, Fault, HopeFear, ListKind, Lists, Model, Pairs, Rows,
+    Selector as CoreSelector, Visit, margin_row,
 };
 
 #[pyclass(frozen, module = "tunesmith._core")]
@@ -113,10 +113,7 @@ impl CoreSelector for PythonSelector {
             }
             visit.oracle.get_or_insert(better);
             visit.prediction.get_or_insert(worse);
-            let space = visit.space.as_ref();
-            let gain = space.gain(better) - space.gain(worse);
-            rows.open(Kind::Margin, visit.group, gain, f64::NAN, space.gain(better));
-            rows.difference(space.features(better), space.features(worse), 1.0, model);
+            margin_row(visit, better, worse, model, rows);
         }
         Ok(())
     }

@@ -24,7 +24,9 @@ pub use pass::{Observed, Pass, sample_rows};
 pub use risk::{Objective, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};
-pub use select::{Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit};
+pub use select::{
+    Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit, margin_row,
+};
 pub use sweep::{LineSearch, Step, Walker};
 pub use update::{Separate, Stepped, Update};
 

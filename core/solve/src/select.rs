@@ -47,7 +47,8 @@ pub trait Selector: Send + Sync {
     ) -> Result<(), Fault>;
 }
 
-fn margin_row(visit: &Visit<'_>, better: usize, worse: usize, model: &Model, rows: &mut Rows) {
+/// Adds the constraint that `better` must win over `worse` by the difference of their gains.
+pub fn margin_row(visit: &Visit<'_>, better: usize, worse: usize, model: &Model, rows: &mut Rows) {
     let space = visit.space.as_ref();
     let gain = space.gain(better) - space.gain(worse);
     rows.open(Kind::Margin, visit.group, gain, f64::NAN, space.gain(better));
