@@ -1,10 +1,12 @@
 //! Search spaces: everything a sentence could become, with features and metric statistics.
 
 mod dense;
+mod forest;
 mod pools;
 mod space;
 mod texts;
 
+pub use forest::{Edge, Forest, ForestBuilder, Rows, Side};
 pub use pools::{Hypothesis, Pools, PoolsBuilder};
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;

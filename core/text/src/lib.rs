@@ -1,12 +1,14 @@
 //! Names, compressed text files and errors that say where and what to do.
 
 mod error;
+mod key;
 mod lines;
 mod names;
 mod number;
 mod write;
 
 pub use error::{Error, Result};
+pub use key::Piece;
 pub use lines::{Lines, utf8};
 pub use names::Names;
 pub use number::{Number, number};

@@ -1,0 +1,166 @@
+//! What a feature may look at, and where it says what it found.
+//!
+//! | a feature | looks at | is asked |
+//! | --- | --- | --- |
+//! | [`OnRule`] | a rule | once for each entry of the table and each set of weights |
+//! | [`OnPlace`] | a rule and the sentence around it | once for each rule that matches a span |
+//! | [`OnOrder`] | a phrase and how it lies to its neighbour | as [`OnRule`] |
+//! | [`OnString`] | words of the target string, across rules | while searching |
+//!
+//! Names are put together from [`Spelling`]s, so that the key of a name is found without making
+//! the name: `PT:das_haus~the_house` is a string only when a result is read off.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tunesmith_align::Link;
+use tunesmith_rules::Symbol;
+use tunesmith_text::{Names, Piece};
+
+use crate::weights::KeyMap;
+use crate::{Sentence, Spell, Spelling, Weights};
+
+/// A rule as features see it. Words are ids of the table, or, behind those, of the sentence.
+#[derive(Clone, Copy)]
+pub struct Rule<'a> {
+    pub source: &'a [Symbol],
+    pub target: &'a [Symbol],
+    /// Between places on the two sides.
+    pub links: &'a [Link],
+    /// The columns of the table; empty for a rule that is not from there.
+    pub scores: &'a [f32],
+    pub words: &'a dyn Spell,
+}
+
+/// The other side of a phrase that an orientation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Neighbour {
+    Previous,
+    Next,
+}
+
+impl Neighbour {
+    pub const ALL: [Neighbour; 2] = [Neighbour::Previous, Neighbour::Next];
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Orientation {
+    Monotone,
+    Swap,
+    Discontinuous,
+}
+
+impl Orientation {
+    pub const ALL: [Orientation; 3] =
+        [Orientation::Monotone, Orientation::Swap, Orientation::Discontinuous];
+}
+
+/// Where a rule's features are told.
+pub trait Sink {
+    /// The name is that of all parts one after the other.
+    fn add(&mut self, name: &[&Spelling], value: f32);
+}
+
+pub trait OnRule: Send + Sync {
+    fn find(&self, rule: &Rule<'_>, out: &mut dyn Sink);
+}
+
+pub trait OnPlace: Send + Sync {
+    /// `span`: the words of the sentence that the rule covers; `gaps`: those under its gaps, in
+    /// the order of the source side.
+    fn find(
+        &self,
+        rule: &Rule<'_>,
+        sentence: &Sentence<'_>,
+        span: Range<usize>,
+        gaps: &[Range<usize>],
+        out: &mut dyn Sink,
+    );
+}
+
+pub trait OnOrder: Send + Sync {
+    fn find(&self, rule: &Rule<'_>, side: Neighbour, lies: Orientation, out: &mut dyn Sink);
+}
+
+/// A feature of the target string. A partial string is known by a number that holds what matters
+/// at its two ends; equal numbers have equal futures. Phrases from left to right are rules whose
+/// target side begins with a gap, that of the string so far.
+pub trait OnString: Send + Sync {
+    /// The string that a sentence begins with.
+    fn begin(&self) -> u64;
+
+    /// The string of `target`, with those of `tails` in its gaps.
+    fn join(&self, target: &[Symbol], tails: &[u64], words: &dyn Spell, out: &mut dyn Sink) -> u64;
+
+    /// The string as a whole sentence; it begins with that of [`begin`](Self::begin).
+    fn end(&self, state: u64, words: &dyn Spell, out: &mut dyn Sink);
+}
+
+/// The features of a model beyond those that the decoders know themselves.
+#[derive(Default)]
+pub struct Extras {
+    pub rule: Vec<Box<dyn OnRule>>,
+    pub place: Vec<Box<dyn OnPlace>>,
+    pub order: Vec<Box<dyn OnOrder>>,
+    pub string: Vec<Box<dyn OnString>>,
+}
+
+/// Sums up weights.
+pub struct Total<'w> {
+    pub weights: &'w Weights,
+    pub sum: f64,
+}
+
+impl Sink for Total<'_> {
+    fn add(&mut self, name: &[&Spelling], value: f32) {
+        self.sum += self.weights.of_key(key(name)) * f64::from(value);
+    }
+}
+
+/// The features of one result, by ids of the [`Names`] that gives them out. Values of a name that
+/// comes several times add up.
+#[derive(Debug, Default)]
+pub struct Collected {
+    ids: KeyMap<u32>,
+    pub names: Names,
+    /// What was found since the last [`take`](Self::take).
+    row: Vec<(u32, f32)>,
+    at: FxHashMap<u32, usize>,
+}
+
+impl Collected {
+    /// The id of a name.
+    pub fn id(&mut self, name: &str) -> u32 {
+        *self.ids.entry(Piece::of(name).key()).or_insert_with(|| self.names.intern(name))
+    }
+
+    pub fn put(&mut self, id: u32, value: f32) {
+        match self.at.entry(id) {
+            std::collections::hash_map::Entry::Occupied(at) => self.row[*at.get()].1 += value,
+            std::collections::hash_map::Entry::Vacant(at) => {
+                at.insert(self.row.len());
+                self.row.push((id, value));
+            }
+        }
+    }
+
+    /// The row that was collected; the next one begins.
+    pub fn take(&mut self) -> Vec<(u32, f32)> {
+        self.at.clear();
+        std::mem::take(&mut self.row)
+    }
+}
+
+impl Sink for Collected {
+    fn add(&mut self, name: &[&Spelling], value: f32) {
+        let id = *self.ids.entry(key(name)).or_insert_with(|| {
+            let text: String = name.iter().map(|part| part.text()).collect();
+            self.names.intern(&text)
+        });
+        self.put(id, value);
+    }
+}
+
+fn key(name: &[&Spelling]) -> u64 {
+    name.iter().fold(Piece::EMPTY, |piece, part| piece.then(part.piece())).key()
+}

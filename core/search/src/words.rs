@@ -1,0 +1,219 @@
+//! Words as numbers: those of a model, and behind them those that only one sentence has.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use tunesmith_lm::Model;
+use tunesmith_rules::Table;
+use tunesmith_text::Piece;
+
+/// A string that may become part of a feature's name.
+#[derive(Debug, Clone)]
+pub struct Spelling {
+    text: Box<str>,
+    piece: Piece,
+}
+
+impl Spelling {
+    /// Text that belongs to the form of a name.
+    pub fn literal(text: &str) -> Spelling {
+        Spelling { text: text.into(), piece: Piece::of(text) }
+    }
+
+    /// A word, in which the characters that names are put together with are escaped.
+    pub fn word(word: &str) -> Spelling {
+        Spelling::literal(&escaped(word))
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn piece(&self) -> Piece {
+        self.piece
+    }
+}
+
+fn escaped(word: &str) -> Cow<'_, str> {
+    let special = |letter: char| matches!(letter, '_' | '~' | '=' | '|') || letter.is_whitespace();
+    if !word.contains(special) {
+        return word.into();
+    }
+    let mut out = String::with_capacity(word.len() + 8);
+    for letter in word.chars() {
+        if special(letter) {
+            out.push_str(&format!("&#{};", letter as u32));
+        } else {
+            out.push(letter);
+        }
+    }
+    out.into()
+}
+
+/// How words are written in names of features.
+pub trait Spell {
+    fn source(&self, word: u32) -> &Spelling;
+
+    fn target(&self, word: u32) -> &Spelling;
+}
+
+/// The words of a rule table, with their spellings made when first asked for, and what the
+/// language model calls those of the target side.
+pub struct Lexicon {
+    source: Vec<OnceLock<Spelling>>,
+    target: Vec<OnceLock<Spelling>>,
+    lm: Vec<u32>,
+}
+
+impl Lexicon {
+    pub fn new(table: &Table, lm: &Model) -> Lexicon {
+        let word = |id| table.target_word(id).map_or(0, |word| lm.id(word));
+        Lexicon {
+            source: (0..table.source_words()).map(|_| OnceLock::new()).collect(),
+            target: (0..table.target_words()).map(|_| OnceLock::new()).collect(),
+            lm: (0..table.target_words() as u32).map(word).collect(),
+        }
+    }
+}
+
+/// The words of one sentence: ids of the table where it has them, larger ones for the rest.
+pub struct Sentence<'m> {
+    table: &'m Table,
+    lexicon: &'m Lexicon,
+    lm: &'m Model,
+    source: Vec<u32>,
+    more_source: Vec<Spelled>,
+    more_target: Vec<Spelled>,
+}
+
+struct Spelled {
+    word: String,
+    spelling: Spelling,
+    lm: u32,
+}
+
+impl<'m> Sentence<'m> {
+    pub fn new<'w>(
+        words: impl IntoIterator<Item = &'w str>,
+        table: &'m Table,
+        lexicon: &'m Lexicon,
+        lm: &'m Model,
+    ) -> Sentence<'m> {
+        let mut sentence = Sentence {
+            table,
+            lexicon,
+            lm,
+            source: Vec::new(),
+            more_source: Vec::new(),
+            more_target: Vec::new(),
+        };
+        for word in words {
+            let id = table.source_id(word).unwrap_or_else(|| {
+                more(&mut sentence.more_source, word, 0) + table.source_words() as u32
+            });
+            sentence.source.push(id);
+        }
+        sentence
+    }
+
+    /// The words of the sentence.
+    pub fn source(&self) -> &[u32] {
+        &self.source
+    }
+
+    pub fn is_known(&self, source_word: u32) -> bool {
+        (source_word as usize) < self.table.source_words()
+    }
+
+    /// The id of a target word, a new one if need be.
+    pub fn target_id(&mut self, word: &str) -> u32 {
+        self.table.target_id(word).unwrap_or_else(|| {
+            more(&mut self.more_target, word, self.lm.id(word)) + self.table.target_words() as u32
+        })
+    }
+
+    pub fn source_word(&self, word: u32) -> &str {
+        match (word as usize).checked_sub(self.table.source_words()) {
+            Some(extra) => &self.more_source[extra].word,
+            None => self.table.source_word(word).unwrap_or_default(),
+        }
+    }
+
+    pub fn target_word(&self, word: u32) -> &str {
+        match (word as usize).checked_sub(self.table.target_words()) {
+            Some(extra) => &self.more_target[extra].word,
+            None => self.table.target_word(word).unwrap_or_default(),
+        }
+    }
+
+    /// What the language model calls a target word.
+    #[inline]
+    pub fn lm_id(&self, target_word: u32) -> u32 {
+        match (target_word as usize).checked_sub(self.lexicon.lm.len()) {
+            Some(extra) => self.more_target[extra].lm,
+            None => self.lexicon.lm[target_word as usize],
+        }
+    }
+
+    /// How the words of the table are written.
+    pub fn model_words(&self) -> ModelWords<'m> {
+        ModelWords { table: self.table, lexicon: self.lexicon }
+    }
+}
+
+fn more(words: &mut Vec<Spelled>, word: &str, lm: u32) -> u32 {
+    let known = words.iter().position(|known| known.word == word);
+    known.unwrap_or_else(|| {
+        words.push(Spelled { word: word.to_owned(), spelling: Spelling::word(word), lm });
+        words.len() - 1
+    }) as u32
+}
+
+/// The words of a table as parts of names.
+#[derive(Clone, Copy)]
+pub struct ModelWords<'m> {
+    table: &'m Table,
+    lexicon: &'m Lexicon,
+}
+
+impl<'m> ModelWords<'m> {
+    pub fn new(table: &'m Table, lexicon: &'m Lexicon) -> ModelWords<'m> {
+        ModelWords { table, lexicon }
+    }
+
+    fn source_spelling(self, word: u32) -> &'m Spelling {
+        let spell = || Spelling::word(self.table.source_word(word).unwrap_or_default());
+        self.lexicon.source[word as usize].get_or_init(spell)
+    }
+
+    fn target_spelling(self, word: u32) -> &'m Spelling {
+        let spell = || Spelling::word(self.table.target_word(word).unwrap_or_default());
+        self.lexicon.target[word as usize].get_or_init(spell)
+    }
+}
+
+impl Spell for ModelWords<'_> {
+    fn source(&self, word: u32) -> &Spelling {
+        self.source_spelling(word)
+    }
+
+    fn target(&self, word: u32) -> &Spelling {
+        self.target_spelling(word)
+    }
+}
+
+impl Spell for Sentence<'_> {
+    fn source(&self, word: u32) -> &Spelling {
+        match (word as usize).checked_sub(self.lexicon.source.len()) {
+            Some(extra) => &self.more_source[extra].spelling,
+            None => self.model_words().source_spelling(word),
+        }
+    }
+
+    fn target(&self, word: u32) -> &Spelling {
+        match (word as usize).checked_sub(self.lexicon.target.len()) {
+            Some(extra) => &self.more_target[extra].spelling,
+            None => self.model_words().target_spelling(word),
+        }
+    }
+}
