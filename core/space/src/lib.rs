@@ -6,7 +6,7 @@ mod pools;
 mod space;
 mod texts;
 
-pub use forest::{Edge, Forest, ForestBuilder, Rows, Side};
+pub use forest::{Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, Rows, Side, Viterbi};
 pub use pools::{Hypothesis, Pools, PoolsBuilder};
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;

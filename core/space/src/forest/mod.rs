@@ -1,8 +1,15 @@
 //! All derivations of one sentence in shared form: a hypergraph.
 
+mod derivation;
+mod kbest;
+mod print;
 mod rows;
+mod viterbi;
 
+pub use derivation::{Derivation, FeatureSum};
+pub use kbest::Best;
 pub use rows::Rows;
+pub use viterbi::Viterbi;
 
 use crate::texts::Texts;
 

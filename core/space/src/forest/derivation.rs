@@ -1,0 +1,107 @@
+//! One derivation of a forest: its string and its features.
+
+use super::{Forest, Side};
+
+/// A tree of edges, from the goal down: each edge is followed by what builds its first tail, then
+/// by what builds its second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derivation {
+    pub score: f64,
+    pub edges: Vec<u32>,
+}
+
+impl Forest {
+    /// The words of a derivation, in order.
+    pub fn yielded(&self, derivation: &Derivation) -> Vec<u32> {
+        let edges = &derivation.edges;
+        // Where the tree in each gap of an edge begins: the first right behind the edge, the second
+        // behind the first. Read backwards, every tree is complete before its edge is met.
+        let mut gaps = vec![[0; 2]; edges.len()];
+        let mut ends: Vec<usize> = Vec::new();
+        for (place, &edge) in edges.iter().enumerate().rev() {
+            let [mut start, mut end] = [place + 1; 2];
+            for gap in 0..self.edges[edge as usize].tails().count() {
+                gaps[place][gap] = start;
+                end = ends.pop().expect("a derivation has a tree for every tail");
+                start = end;
+            }
+            ends.push(end);
+        }
+        let mut words = Vec::new();
+        let side = |place: usize| self.side(self.edges[edges[place] as usize].rule);
+        let mut open = Vec::from_iter((!edges.is_empty()).then(|| (0, side(0))));
+        while let Some((place, symbols)) = open.last_mut() {
+            match symbols.next() {
+                Some(Side::Word(word)) => words.push(word),
+                Some(Side::Gap(gap)) => {
+                    let below = gaps[*place][gap];
+                    open.push((below, side(below)));
+                }
+                None => drop(open.pop()),
+            }
+        }
+        words
+    }
+
+    /// The string of a derivation: its words with a space between them.
+    pub fn text(&self, derivation: &Derivation) -> String {
+        let mut text = String::new();
+        for (place, word) in self.yielded(derivation).into_iter().enumerate() {
+            if place > 0 {
+                text.push(' ');
+            }
+            text.push_str(self.word(word));
+        }
+        text
+    }
+
+    /// The features of a derivation. For many of them, keep one [`FeatureSum`].
+    pub fn features(&self, derivation: &Derivation) -> Vec<(u32, f32)> {
+        let mut sum = FeatureSum::default();
+        sum.of(self, derivation);
+        sum.entries
+    }
+}
+
+/// Adds up the features of derivations, one after the other, at the cost of their entries.
+#[derive(Debug, Default)]
+pub struct FeatureSum {
+    sums: Vec<f64>,
+    touched: Vec<u32>,
+    entries: Vec<(u32, f32)>,
+}
+
+impl FeatureSum {
+    /// The features of a derivation, ids ascending, without zeros.
+    pub fn of(&mut self, forest: &Forest, derivation: &Derivation) -> &[(u32, f32)] {
+        for &edge in &derivation.edges {
+            self.add(forest.rule(forest.edges[edge as usize].rule));
+            self.add(forest.own(edge as usize));
+        }
+        self.touched.sort_unstable();
+        self.entries.clear();
+        for id in self.touched.drain(..) {
+            // An id whose sum came back to zero on the way was noted twice.
+            let value = std::mem::take(&mut self.sums[id as usize]) as f32;
+            if value != 0.0 {
+                self.entries.push((id, value));
+            }
+        }
+        &self.entries
+    }
+
+    fn add(&mut self, (ids, values): (&[u32], &[f32])) {
+        if let Some(&last) = ids.last()
+            && last as usize >= self.sums.len()
+        {
+            self.sums.resize(last as usize + 1, 0.0);
+        }
+        for (&id, &value) in ids.iter().zip(values) {
+            let sum = &mut self.sums[id as usize];
+            if *sum == 0.0 {
+                self.touched.push(id);
+            }
+            *sum += f64::from(value);
+        }
+    }
+}
