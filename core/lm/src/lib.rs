@@ -4,6 +4,7 @@ mod arpa;
 mod batch;
 mod binary;
 mod build;
+mod ends;
 mod estimate;
 mod grams;
 mod hash;
@@ -15,6 +16,7 @@ mod table;
 mod vocabulary;
 
 pub use batch::Batch;
+pub use ends::Ends;
 pub use estimate::{Discounts, Estimate, Estimated, OrderStats, Stage, Symbols, Watch, estimate};
 pub use grams::Grams;
 pub use model::{Model, Scored};

@@ -6,7 +6,7 @@ use std::fs;
 
 use common::{Table, backed_off, estimated, order, table};
 use proptest::prelude::*;
-use tunesmith_lm::{Batch, Estimate, Model, State};
+use tunesmith_lm::{Batch, Ends, Estimate, Model, State};
 
 fn texts() -> impl Strategy<Value = String> {
     let line = proptest::collection::vec("[a-f]", 0..9);
@@ -36,8 +36,62 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| word.to_string()).collect()
 }
 
+/// Scores words by cutting them at random and joining the parts again.
+fn by_parts(model: &Model, words: &[u32], cuts: &mut impl Iterator<Item = usize>) -> (f32, Ends) {
+    let mut ends = Ends::EMPTY;
+    let cut = cuts.next().unwrap_or(0) % (words.len() + 1);
+    if cut == 0 || cut == words.len() {
+        let total = words.iter().map(|&word| model.append(&mut ends, word)).sum();
+        return (total, ends);
+    }
+    let (first, left) = by_parts(model, &words[..cut], cuts);
+    let (second, right) = by_parts(model, &words[cut..], cuts);
+    ends = left;
+    let change = model.join(&mut ends, &right);
+    (first + second + change, ends)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
+
+    #[test]
+    fn a_sentence_joined_from_parts_scores_as_from_left_to_right(
+        text in texts(),
+        n in 1..=6usize,
+        prune in prop_oneof![Just(vec![]), Just(vec![0, 1]), Just(vec![0, 0, 2])],
+        words in proptest::collection::vec("[a-g]", 1..9),
+        cuts in proptest::collection::vec(0..10usize, 16),
+        others in proptest::collection::vec(0..10usize, 16),
+        before in proptest::collection::vec("[a-g]", 0..5),
+    ) {
+        prop_assume!(prune.len() <= n);
+        let made = make(&text, &Estimate { prune, ..order(n) });
+        let model = &made.model;
+        let ids: Vec<u32> = words.iter().map(|word| model.id(word)).collect();
+        let (inside, part) = by_parts(model, &ids, &mut cuts.into_iter());
+        let (again, same) = by_parts(model, &ids, &mut others.into_iter());
+        prop_assert!((inside - again).abs() < 1e-4);
+        prop_assert_eq!(part, same);
+        prop_assert_eq!(part.key(), same.key());
+        for mut whole in [Ends::EMPTY, model.begin_ends()] {
+            let begun = !whole.is_empty();
+            let mut total: f32 =
+                before.iter().map(|word| model.append(&mut whole, model.id(word))).sum();
+            let mut state = if begun { model.begin() } else { State::EMPTY };
+            let mut plain = 0.0;
+            for word in before.iter().chain(&words) {
+                let (scored, next) = model.score(&state, model.id(word));
+                plain += scored.log10;
+                state = next;
+            }
+            total += inside + model.join(&mut whole, &part);
+            prop_assert!((total - plain).abs() < 1e-4, "{} {}", total, plain);
+            prop_assert_eq!(*whole.right(), state);
+            let (expected, _) = model.score(&state, model.end_id());
+            let (found, _) = model.score(whole.right(), model.end_id());
+            prop_assert!((expected.log10 - found.log10).abs() < 1e-4);
+        }
+    }
 
     #[test]
     fn probabilities_after_any_context_sum_to_one(
