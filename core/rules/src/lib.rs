@@ -5,6 +5,7 @@ mod code;
 mod coded;
 mod collect;
 mod corpus;
+mod frequent;
 mod groups;
 mod hiero;
 mod lexical;
@@ -23,6 +24,7 @@ mod vocabulary;
 
 pub use code::Symbol;
 pub use corpus::{Corpus, Reading, Sentence, Skip};
+pub use frequent::Frequent;
 pub use hiero::HieroOptions;
 pub use lexical::{Lexicon, Precision};
 pub use phrases::PhraseOptions;

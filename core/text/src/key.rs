@@ -4,8 +4,8 @@
 const PRIME: u64 = (1 << 61) - 1;
 const BASE: u64 = 0x0c1e_7a2f_5b3d_9e47;
 
-fn times(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
+const fn times(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
     let folded = (product as u64 & PRIME) + (product >> 61) as u64;
     if folded >= PRIME { folded - PRIME } else { folded }
 }
@@ -21,19 +21,27 @@ pub struct Piece {
 impl Piece {
     pub const EMPTY: Piece = Piece { hash: 0, power: 1 };
 
-    pub fn of(text: &str) -> Piece {
-        text.bytes().fold(Piece::EMPTY, |piece, byte| {
-            piece.then(Piece { hash: u64::from(byte) + 1, power: BASE })
-        })
+    pub const fn of(text: &str) -> Piece {
+        let bytes = text.as_bytes();
+        let mut piece = Piece::EMPTY;
+        let mut at = 0;
+        while at < bytes.len() {
+            piece = piece.then(Piece { hash: bytes[at] as u64 + 1, power: BASE });
+            at += 1;
+        }
+        piece
     }
 
     #[inline]
-    pub fn then(self, next: Piece) -> Piece {
-        let hash = times(self.hash, next.power) + next.hash;
-        Piece {
-            hash: if hash >= PRIME { hash - PRIME } else { hash },
-            power: times(self.power, next.power),
-        }
+    pub const fn then(self, next: Piece) -> Piece {
+        Piece { hash: next.key_behind(self.hash), power: times(self.power, next.power) }
+    }
+
+    /// The key of a string that has the key `front` up to here, and ends with this piece.
+    #[inline]
+    pub const fn key_behind(self, front: u64) -> u64 {
+        let hash = times(front, self.power) + self.hash;
+        if hash >= PRIME { hash - PRIME } else { hash }
     }
 
     /// A key of the string; that of two among a million short names is the same once in some
@@ -53,7 +61,9 @@ mod tests {
         #[test]
         fn pieces_join_as_strings_do(a in ".*", b in ".*", c in ".*") {
             let joined = Piece::of(&format!("{a}{b}{c}"));
-            prop_assert_eq!(joined, Piece::of(&a).then(Piece::of(&b)).then(Piece::of(&c)));
+            let (a, b, c) = (Piece::of(&a), Piece::of(&b), Piece::of(&c));
+            prop_assert_eq!(joined, a.then(b).then(c));
+            prop_assert_eq!(joined.key(), c.key_behind(b.key_behind(a.key())));
         }
     }
 

@@ -1,5 +1,6 @@
-//! Names, compressed text files and errors that say where and what to do.
+//! Names, word classes, compressed text files and errors that say where and what to do.
 
+mod classes;
 mod error;
 mod key;
 mod lines;
@@ -7,6 +8,7 @@ mod names;
 mod number;
 mod write;
 
+pub use classes::{Classes, Clustering};
 pub use error::{Error, Result};
 pub use key::Piece;
 pub use lines::{Lines, utf8};
