@@ -59,10 +59,10 @@ $(VENV)/.run: $(BIN)/python pyproject.toml $(RUST)
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== what the tests and checks need"
-	$(PIP) --no-build-isolation -e '.[dev,train]'
+	$(PIP) --no-build-isolation -e '.[dev,train,thot]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(PIP) --no-build-isolation -e '.[dev,train,bench]'
+	$(PIP) --no-build-isolation -e '.[dev,train,thot,bench]'
 	@touch $@

@@ -8,7 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import lm_bench, moses_lists, reading, reranking, rules_bench, sparse
+from benchmarks import (
+    aligners_bench,
+    lm_bench,
+    moses_lists,
+    reading,
+    reranking,
+    rules_bench,
+    sparse,
+)
 from benchmarks.data import Setting
 from benchmarks.harness import Claim, Outcome, Skip, machine, markdown, save, say
 from benchmarks.yardstick import Yardstick, measure_yardstick
@@ -27,6 +35,7 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "sparse": sparse.sparse,
     "reading": reading.reading,
     "reranking": reranking.reranking,
+    "aligners": aligners_bench.aligners,
     "rules": rules_bench.rules,
 }
 NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)

@@ -360,6 +360,20 @@ def parse_links(line: str, lengths: tuple[int, int] | None = None) -> list[tuple
 def symmetrise(
     forward: list[tuple[int, int]], backward: list[tuple[int, int]], heuristic: str
 ) -> list[tuple[int, int]]: ...
+def fast_align(
+    source: str | PathLike[str],
+    target: str | PathLike[str],
+    forward: str | PathLike[str],
+    backward: str | PathLike[str],
+    *,
+    iterations: int,
+    alpha: float,
+    null: float,
+    tension: float,
+    max_words: int,
+    threads: int = 0,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> tuple[int, int, int, tuple[float, float]]: ...
 def symmetrise_files(
     forward: str | PathLike[str],
     backward: str | PathLike[str],
@@ -404,6 +418,7 @@ class AlignedCorpus:
         min_count: int,
         memory: int,
         threads: int,
+        progress: Callable[[str, int, int], object] | None = None,
     ) -> dict[str, int]: ...
     def hiero_table(
         self,
@@ -419,6 +434,7 @@ class AlignedCorpus:
         min_gap_count: int,
         memory: int,
         threads: int,
+        progress: Callable[[str, int, int], object] | None = None,
     ) -> dict[str, int]: ...
 
 class RuleTable:
@@ -534,5 +550,5 @@ def estimate_lm(
     skip_symbols: bool,
     fallback: Sequence[float],
     threads: int,
-    progress: Callable[[str, int], object] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> LmEstimate: ...

@@ -249,7 +249,7 @@ def estimate(
     skip_symbols: bool = False,
     fallback: tuple[float, float, float] = FALLBACK,
     threads: int = 0,
-    progress: Callable[[str, int], object] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> Estimate:
     """Estimate an interpolated model with modified Kneser-Ney smoothing, as KenLM's `lmplz`.
 
@@ -262,7 +262,8 @@ def estimate(
     - `skip_symbols`: take `<s>`, `</s>` and `<unk>` in the text as white space; else they are
       refused.
     - `fallback`: discounts for orders whose counts give none; `Estimate.messages` tells.
-    - `progress`: called with the stage and the lines or n-grams done in it.
+    - `progress`: called with the stage, the lines or n-grams done in it, and how many there are (0
+      if nobody knows).
     """
     paths = [texts] if isinstance(texts, str | PathLike) else list(texts)
     if (sentences is None) == (not paths):

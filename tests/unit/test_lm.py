@@ -191,16 +191,16 @@ def test_threads_share_a_model(model: LanguageModel) -> None:
 
 def test_progress_is_told_and_its_errors_stop_the_estimate() -> None:
     many = [f"w{number % 977} w{number % 613} w{number % 89}" for number in range(300_000)]
-    told: list[tuple[str, int]] = []
+    told: list[tuple[str, int, int]] = []
     estimate(sentences=many, order=4, progress=lambda *step: told.append(step), threads=1)
-    assert {stage for stage, _ in told} <= {
+    assert {stage for stage, _, _ in told} <= {
         "counting",
         "adjusting counts",
         "probabilities",
         "interpolating",
     }
 
-    def refuse(stage: str, done: int) -> None:
+    def refuse(stage: str, done: int, total: int) -> None:
         raise RuntimeError(stage)
 
     with pytest.raises(RuntimeError, match=r"count|prob|inter"):

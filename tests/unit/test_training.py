@@ -129,7 +129,6 @@ def test_invalid_utf8_names_file_and_line(tmp_path: Path) -> None:
     assert caught.value.line == 2
 
 
-@pytest.mark.skipif(importlib.util.find_spec("thot") is None, reason="sil-thot is not installed")
 def test_fast_align_finds_the_words_of_a_tiny_text(tmp_path: Path) -> None:
     training = Training(
         write(tmp_path, "src", SOURCE * 20),

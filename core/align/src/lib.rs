@@ -1,9 +1,11 @@
-//! Word alignments: Pharaoh files, and one alignment out of two directed ones.
+//! Word alignments: made from text, read from Pharaoh files, and one alignment out of two directed ones.
 
+mod fast_align;
 mod file;
 mod pharaoh;
 mod symmetrise;
 
+pub use fast_align::{FastAlign, Outcome, fast_align};
 pub use file::symmetrise_files;
 pub use pharaoh::{format, parse, parse_into};
 pub use symmetrise::{Heuristic, symmetrise};

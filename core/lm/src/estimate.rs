@@ -16,12 +16,11 @@ mod result;
 mod sorter;
 mod spool;
 mod text;
-mod watch;
 
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use tunesmith_text::{Error, Lines, Names, Result};
+use tunesmith_text::{Error, Lines, Names, Result, Watch};
 
 use crate::MAX_ORDER;
 pub use discount::{Discounts, OrderStats};
@@ -29,7 +28,6 @@ pub use result::Estimated;
 use sorter::sorter;
 use spool::Place;
 pub use text::Symbols;
-pub use watch::{Stage, Watch};
 
 const UNK: u32 = 0;
 const BOS: u32 = 1;
@@ -86,13 +84,13 @@ pub fn estimate(
     let half = options.memory / 2;
     let share = |length: usize| half / 4 * 3 * (length + 2) / widths(order);
 
-    watch.enter(Stage::Counting);
+    watch.enter("counting", 0);
     let mut counts = sorter(order + 1, half, true, &place);
     let mut names = Names::default();
     let read = text::count(texts, order, options.symbols, &mut names, &mut *counts, watch)?;
     let allowed = options.vocabulary.as_ref().map(|words| allowed(words, &names));
 
-    watch.enter(Stage::Adjusting);
+    watch.enter("adjusting counts", 0);
     let mut sorters: Vec<_> =
         (2..=order).map(|length| sorter(length + 2, share(length), false, &place)).collect();
     let rules = adjust::Rules { order, thresholds: &thresholds, allowed: allowed.as_deref() };
@@ -100,7 +98,7 @@ pub fn estimate(
     let discounts: Vec<OrderStats> =
         adjusted.stats.iter().map(|stats| stats.discounts(options.fallback)).collect();
 
-    watch.enter(Stage::Probabilities);
+    watch.enter("probabilities", 0);
     let contexts_share = half / 4 / order;
     let parts: Vec<initial::Initial> = sorters
         .into_par_iter()
@@ -119,7 +117,7 @@ pub fn estimate(
         })
         .collect::<Result<_>>()?;
 
-    watch.enter(Stage::Interpolating);
+    watch.enter("interpolating", 0);
     let orders = interpolate::interpolate(
         &adjusted.unigrams,
         &discounts[0],

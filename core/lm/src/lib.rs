@@ -17,7 +17,7 @@ mod vocabulary;
 
 pub use batch::Batch;
 pub use ends::Ends;
-pub use estimate::{Discounts, Estimate, Estimated, OrderStats, Stage, Symbols, Watch, estimate};
+pub use estimate::{Discounts, Estimate, Estimated, OrderStats, Symbols, estimate};
 pub use grams::Grams;
 pub use model::{Model, Scored};
 pub use sentence::{Perplexity, words};

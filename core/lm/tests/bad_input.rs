@@ -6,8 +6,8 @@ use std::fs;
 use std::io::Cursor;
 
 use common::{estimated, lines, order};
-use tunesmith_lm::{Estimate, Model, Symbols, Watch, estimate};
-use tunesmith_text::{Error, Lines};
+use tunesmith_lm::{Estimate, Model, Symbols, estimate};
+use tunesmith_text::{Error, Lines, Watch};
 
 fn fails(text: &[u8], options: &Estimate) -> Error {
     let lines = Lines::new("text", Cursor::new(text.to_vec()));

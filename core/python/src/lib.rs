@@ -13,6 +13,7 @@ mod select;
 mod text;
 mod threads;
 mod update;
+mod watch;
 
 use pyo3::prelude::*;
 

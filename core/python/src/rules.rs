@@ -9,11 +9,13 @@ use pyo3::prelude::*;
 use tunesmith_align::Link;
 use tunesmith_rules::{
     Corpus, Entries, HieroOptions, Imported, Kind, Lexicon, Made, Making, Node, PhraseOptions,
-    Precision, Reading, Smoothing, Symbol, Table,
+    Precision, Reading, Smoothing, Symbol, Table, hiero_table, phrase_table,
 };
+use tunesmith_text::Watch;
 
 use crate::error::py_err;
 use crate::threads;
+use crate::watch::watched;
 
 type Numbers = HashMap<&'static str, u64>;
 /// Target symbols, scores, links.
@@ -79,7 +81,7 @@ impl AlignedCorpus {
     }
 
     #[pyo3(signature = (path, *, max_length, reordering, hierarchical_reordering, smoothing,
-                        exact_lexicon, min_count, memory, threads))]
+                        exact_lexicon, min_count, memory, threads, progress=None))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn phrase_table(
         &self,
@@ -93,6 +95,7 @@ impl AlignedCorpus {
         min_count: u64,
         memory: usize,
         threads: usize,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Numbers> {
         let smoothing = match smoothing {
             "none" => Smoothing::None,
@@ -106,17 +109,17 @@ impl AlignedCorpus {
         let options = PhraseOptions { max_length, reordering, hierarchical_reordering };
         let making = Making { memory, min_count, min_gap_count: 1 };
         let precision = if exact_lexicon { Precision::Exact } else { Precision::SevenDecimals };
-        let corpus = Arc::clone(&self.inner);
-        threads::run(py, threads, move || {
-            let lexicon = Lexicon::estimate(&corpus, precision);
-            tunesmith_rules::phrase_table(&corpus, &lexicon, &options, smoothing, &making, &path)
+        let (corpus, watch) = (&*self.inner, Watch::default());
+        watched(py, &watch, progress, threads, || {
+            let lexicon = Lexicon::estimate(corpus, precision);
+            phrase_table(corpus, &lexicon, &options, smoothing, &making, &path, &watch)
         })?
         .map(made)
         .map_err(py_err)
     }
 
     #[pyo3(signature = (path, *, max_span, max_symbols, max_gaps, min_gap, adjacent_gaps, tight,
-                        min_count, min_gap_count, memory, threads))]
+                        min_count, min_gap_count, memory, threads, progress=None))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn hiero_table(
         &self,
@@ -132,6 +135,7 @@ impl AlignedCorpus {
         min_gap_count: u64,
         memory: usize,
         threads: usize,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Numbers> {
         if max_gaps > 2 || max_span == 0 || max_symbols == 0 {
             return Err(PyValueError::new_err(
@@ -141,10 +145,10 @@ impl AlignedCorpus {
         let options =
             HieroOptions { max_span, max_symbols, max_gaps, min_gap, adjacent_gaps, tight };
         let making = Making { memory, min_count, min_gap_count };
-        let corpus = Arc::clone(&self.inner);
-        threads::run(py, threads, move || {
-            let lexicon = Lexicon::estimate(&corpus, Precision::Exact);
-            tunesmith_rules::hiero_table(&corpus, &lexicon, &options, &making, &path)
+        let (corpus, watch) = (&*self.inner, Watch::default());
+        watched(py, &watch, progress, threads, || {
+            let lexicon = Lexicon::estimate(corpus, Precision::Exact);
+            hiero_table(corpus, &lexicon, &options, &making, &path, &watch)
         })?
         .map(made)
         .map_err(py_err)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Watch};
 
 use crate::code::{put, take};
 use crate::corpus::{Corpus, Sentence};
@@ -39,7 +39,9 @@ pub fn collect<E: Extractor>(
     make: impl Fn() -> E + Sync,
     budget: &Arc<Budget>,
     memory: usize,
+    watch: &Watch,
 ) -> Result<Store> {
+    watch.enter("extracting", corpus.len() as u64);
     let splits = plan(corpus, &make, memory);
     let store = Store::new(splits.len() + 1, Arc::clone(budget));
     let chunks: Vec<usize> = (0..corpus.len()).step_by(CHUNK).collect();
@@ -50,7 +52,8 @@ pub fn collect<E: Extractor>(
         let mut writer = store.writer();
         let mut outcome = Ok(());
         for &start in chunks {
-            for at in start..(start + CHUNK).min(corpus.len()) {
+            let end = (start + CHUNK).min(corpus.len());
+            for at in start..end {
                 extractor.extract(corpus.sentence(at), &mut |record| {
                     let partition = splits.partition_point(|split| &split[..] <= record);
                     let open = writer.open(partition);
@@ -62,6 +65,7 @@ pub fn collect<E: Extractor>(
                 });
             }
             std::mem::replace(&mut outcome, Ok(()))?;
+            watch.step((end - start) as u64)?;
         }
         writer.finish()
     })?;

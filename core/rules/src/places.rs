@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Watch};
 
 use crate::code::{FIRST_WORD, codes, put, take, take_side};
 use crate::corpus::Corpus;
@@ -15,12 +15,18 @@ const CHUNK: usize = 512;
 
 /// Writes one record for each place of each pattern of words that could be inside a rule: words
 /// and gaps, with words at both ends.
-pub fn find_places(corpus: &Corpus, options: &HieroOptions, into: &Store) -> Result<()> {
+pub fn find_places(
+    corpus: &Corpus,
+    options: &HieroOptions,
+    into: &Store,
+    watch: &Watch,
+) -> Result<()> {
     let chunks: Vec<usize> = (0..corpus.len()).step_by(CHUNK).collect();
     chunks.par_iter().try_for_each(|&start| {
         let mut search =
             Search { options, writer: into.writer(), bytes: Vec::new(), outcome: Ok(()) };
-        for at in start..(start + CHUNK).min(corpus.len()) {
+        let end = (start + CHUNK).min(corpus.len());
+        for at in start..end {
             let words = corpus.sentence(at).source;
             for first in 0..words.len() {
                 let end = words.len().min(first + options.max_span);
@@ -28,7 +34,8 @@ pub fn find_places(corpus: &Corpus, options: &HieroOptions, into: &Store) -> Res
             }
         }
         search.outcome?;
-        search.writer.finish()
+        search.writer.finish()?;
+        watch.step((end - start) as u64)
     })
 }
 
@@ -103,7 +110,7 @@ pub fn put_wish(core: &[u8], (place, ordinal): (usize, u32), out: &mut Vec<u8>) 
 }
 
 /// Counts places and answers wishes; the result has a partition for each place of `back`.
-pub fn count_places(records: &Store, back: &Store) -> Result<()> {
+pub fn count_places(records: &Store, back: &Store, watch: &Watch) -> Result<()> {
     (0..records.partitions()).into_par_iter().try_for_each(|partition| {
         let bytes = records.take(partition)?;
         let mut counts: FxHashMap<&[u8], u32> = FxHashMap::default();
@@ -121,7 +128,8 @@ pub fn count_places(records: &Store, back: &Store) -> Result<()> {
                 writer.full(place)?;
             }
         }
-        writer.finish()
+        writer.finish()?;
+        watch.step(1)
     })
 }
 

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashMap};
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Watch};
 
 use crate::code::{put, put_long, take, take_long, take_side};
 use crate::groups::Total;
@@ -30,9 +30,8 @@ pub fn put_share(
     put_long(weight, out);
 }
 
-/// Sums the shares of each target side; the result has a partition for each of `places`.
-pub fn total(shares: &Store, places: usize, back: &Store) -> Result<()> {
-    assert_eq!(back.partitions(), places);
+/// Sums the shares of each target side; the result has a partition for each place of `back`.
+pub fn total(shares: &Store, back: &Store, watch: &Watch) -> Result<()> {
     (0..shares.partitions()).into_par_iter().try_for_each(|partition| {
         let bytes = shares.take(partition)?;
         let mut sums: FxHashMap<&[u8], Total> = FxHashMap::default();
@@ -52,7 +51,8 @@ pub fn total(shares: &Store, places: usize, back: &Store) -> Result<()> {
             put(sum.distinct, out);
             writer.full(place)?;
         }
-        writer.finish()
+        writer.finish()?;
+        watch.step(1)
     })
 }
 

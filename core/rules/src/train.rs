@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Watch};
 
 use crate::code::{FIRST_WORD, codes};
 use crate::collect::{Extractor, Sorted, collect};
@@ -58,6 +58,7 @@ pub fn phrase_table(
     smoothing: Smoothing,
     making: &Making,
     path: &Path,
+    watch: &Watch,
 ) -> Result<Made> {
     let make = || PhraseExtractor::new(options);
     let scorer = |counts: &Counts| PhraseScorer {
@@ -65,7 +66,7 @@ pub fn phrase_table(
         discount: Discount::new(smoothing, counts),
         options,
     };
-    table(corpus, make, None, scorer, making, path)
+    table(corpus, make, None, scorer, making, (path, watch))
 }
 
 /// Extracts and scores hierarchical rules.
@@ -75,10 +76,11 @@ pub fn hiero_table(
     options: &HieroOptions,
     making: &Making,
     path: &Path,
+    watch: &Watch,
 ) -> Result<Made> {
     let make = || HieroExtractor::new(options);
     let scorer = |_: &Counts| HieroScorer { lexicon };
-    table(corpus, make, Some(options), scorer, making, path)
+    table(corpus, make, Some(options), scorer, making, (path, watch))
 }
 
 fn table<E: Extractor, S: Scorer>(
@@ -87,17 +89,18 @@ fn table<E: Extractor, S: Scorer>(
     hiero: Option<&HieroOptions>,
     scorer: impl Fn(&Counts) -> S,
     making: &Making,
-    path: &Path,
+    (path, watch): (&Path, &Watch),
 ) -> Result<Made> {
     let (kind, counted) = match hiero {
         None => (Kind::Phrase, groups::Kind::Phrase),
         Some(_) => (Kind::Hiero, groups::Kind::Hiero),
     };
     let budget = Arc::new(Budget::new(making.memory));
-    let records = collect(corpus, make, &budget, making.memory)?;
+    let records = collect(corpus, make, &budget, making.memory, watch)?;
     let parts = records.partitions();
     let new = || Store::new(parts, Arc::clone(&budget));
     let (grouped, shares, totals, wishes, places) = (new(), new(), new(), new(), new());
+    watch.enter("counting", parts as u64);
     let counts = (0..parts)
         .into_par_iter()
         .map(|place| {
@@ -118,18 +121,23 @@ fn table<E: Extractor, S: Scorer>(
                 wish(&groups, place, counted, &wishes)?;
             }
             grouped.add(place, groups)?;
+            watch.step(1)?;
             Ok(counts)
         })
         .collect::<Result<Vec<_>>>()?
         .iter()
         .fold(Counts::default(), Counts::add);
-    total(&shares, parts, &totals)?;
+    watch.enter("totals", parts as u64);
+    total(&shares, &totals, watch)?;
     if let Some(options) = hiero {
-        find_places(corpus, options, &wishes)?;
-        count_places(&wishes, &places)?;
+        watch.enter("places", corpus.len() as u64);
+        find_places(corpus, options, &wishes, watch)?;
+        watch.enter("counting places", parts as u64);
+        count_places(&wishes, &places, watch)?;
     }
     let scorer = scorer(&counts);
     let mut writer = TableWriter::create(path, kind, scorer.columns())?;
+    watch.enter("scoring", parts as u64);
     // Some partitions at a time: scored side by side, written one after the other.
     let window = 2 * rayon::current_num_threads();
     for start in (0..parts).step_by(window) {
@@ -144,6 +152,7 @@ fn table<E: Extractor, S: Scorer>(
             .collect::<Result<Vec<_>>>()?;
         for blocks in &scored {
             blocks.write(&mut writer)?;
+            watch.step(1)?;
         }
     }
     let (sources, entries) = writer.finish(&corpus.source, &corpus.target)?;

@@ -6,6 +6,7 @@ mod key;
 mod lines;
 mod names;
 mod number;
+mod watch;
 mod write;
 
 pub use classes::{Classes, Clustering};
@@ -14,4 +15,5 @@ pub use key::Piece;
 pub use lines::{Lines, utf8};
 pub use names::Names;
 pub use number::{Number, number};
+pub use watch::{Progress, Steps, Watch};
 pub use write::AtomicWriter;

@@ -99,7 +99,7 @@ def estimate(
             skip_symbols=skip_symbols,
             fallback=(low, middle, high),
             threads=threads,
-            progress=lambda stage, done: status.update(f"{stage}: {done:,}"),
+            progress=lambda stage, done, total: status.update(f"{stage}: {done:,}"),
         )
         status.update("writing")
         if to.suffix == BINARY:

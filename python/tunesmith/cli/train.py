@@ -51,7 +51,8 @@ def train(
         typer.Option(metavar="FILE", help="Word alignment made elsewhere (0-0 1-2 …)."),
     ] = None,
     aligner: Annotated[
-        str, typer.Option(metavar="NAME", help="fast_align, hmm, ibm1-ibm4 or eflomal.")
+        str,
+        typer.Option(metavar="NAME", help="fast_align, eflomal, thot-fast_align, hmm, ibm1-ibm4."),
     ] = "fast_align",
     source_language: Annotated[str, typer.Option(metavar="CODE", help="As in de.")] = "de",
     target_language: Annotated[str, typer.Option(metavar="CODE", help="As in en.")] = "en",

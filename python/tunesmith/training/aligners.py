@@ -1,4 +1,4 @@
-"""Word alignment by other people's programs: both directions at once, links in Pharaoh's form."""
+"""Word alignment of both directions at once: our own, or other people's programs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tunesmith import _core
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 
-MODELS = ("fast_align", "hmm", "ibm1", "ibm2", "ibm3", "ibm4")
+THOT = ("thot-fast_align", "hmm", "ibm1", "ibm2", "ibm3", "ibm4")
 """What sil-thot trains. Those after `ibm1` start from the ones before them."""
+ALIGNERS = ("fast_align", "eflomal", *THOT)
+Progress = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True)
@@ -28,33 +32,94 @@ class Aligned:
     backward: Path
 
 
+@dataclass(frozen=True)
+class FastAlign:
+    """IBM model 2 with one parameter for its diagonal (Dyer, Chahuneau & Smith 2013)."""
+
+    iterations: int = 5
+    """Passes over the text; the last one finds the links."""
+    alpha: float = 0.01
+    """How often every word pair is taken to have been seen beforehand."""
+    null: float = 0.08
+    """The probability that a word stands for nothing."""
+    tension: float = 4.0
+    """How strongly words keep to the diagonal, at the start; it is fitted from the second pass."""
+    max_words: int = 1000
+    """Sentence pairs with longer sides get no links."""
+
+    def __post_init__(self) -> None:
+        if not (
+            self.iterations > 0
+            and self.alpha > 0
+            and 0 < self.null < 1
+            and self.tension > 0
+            and 0 < self.max_words < 1 << 16
+        ):
+            raise InputError(
+                f"options of fast_align: {self}",
+                remedy="iterations, alpha, tension and max_words are positive, null lies between "
+                "0 and 1, a sentence has at most 65,535 words",
+            )
+
+
 def align(
     source: Path,
     target: Path,
     out: Aligned,
     aligner: str = "fast_align",
     iterations: int = 5,
+    *,
+    threads: int = 0,
+    progress: Progress | None = None,
 ) -> Aligned:
     """Align two files of tokenised sentences and return where the links are.
 
-    `fast_align`, `hmm` and the IBM models come from sil-thot (the extra `train`), `eflomal` is a
-    program of its own that is called as one (the extra `eflomal`). Refuses a name that is neither
-    and programs that are not installed.
+    `fast_align` is ours. `hmm`, the IBM models and `thot-fast_align` come from sil-thot (the extra
+    `thot`), `eflomal` is a program of its own that is called as one (the extra `eflomal`). Refuses
+    a name that is none of these and programs that are not installed.
     """
-    if aligner == "eflomal":
+    if aligner == "fast_align":
+        fast_align(source, target, out, FastAlign(iterations), threads=threads, progress=progress)
+    elif aligner == "eflomal":
         _eflomal(source, target, out)
-    elif aligner in MODELS:
-        _thot(source, target, out, aligner, iterations)
+    elif aligner in THOT:
+        _thot(source, target, out, aligner.removeprefix("thot-"), iterations)
     else:
-        names = ", ".join([*MODELS, "eflomal"])
-        raise InputError(f"no aligner named {aligner!r}", remedy=f"use one of {names}")
+        raise InputError(
+            f"no aligner named {aligner!r}", remedy=f"use one of {', '.join(ALIGNERS)}"
+        )
     return out
+
+
+def fast_align(
+    source: Path,
+    target: Path,
+    out: Aligned,
+    options: FastAlign | None = None,
+    *,
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Align two files; return the numbers of pairs and of those left without links.
+
+    The links do not depend on `threads`. Refuses files of unequal length and invalid UTF-8.
+    """
+    pairs, empty, long, tensions = _core.fast_align(
+        source,
+        target,
+        out.forward,
+        out.backward,
+        **asdict(options or FastAlign()),
+        threads=threads,
+        progress=progress,
+    )
+    return {"pairs": pairs, "empty": empty, "too long": long, "tensions": tuple(tensions)}
 
 
 def _thot(source: Path, target: Path, out: Aligned, model: str, iterations: int) -> None:
     if find_spec("thot") is None:
         raise InputError(
-            f"{model} needs sil-thot", remedy="pip install 'tunesmith[train]', or --alignment FILE"
+            f"{model} needs sil-thot", remedy="pip install 'tunesmith[thot]', or use fast_align"
         )
     jobs = [
         (source, target, out.forward, model, iterations, False),

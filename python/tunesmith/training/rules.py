@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from typing import Literal
@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 Path = str | PathLike[str]
+Progress = Callable[[str, int, int], object]
+"""Told what is being done, how much of it is done, and how much there is (0: nobody knows)."""
 GAPS = {"[X,1]": -1, "[X,2]": -2}
 GIBIBYTE = 1 << 30
 
@@ -126,6 +128,7 @@ def make_phrase_table(
     *,
     memory: int = GIBIBYTE,
     threads: int = 0,
+    progress: Progress | None = None,
 ) -> Made:
     """Extract and score phrase pairs into a table at `out`.
 
@@ -133,7 +136,9 @@ def make_phrase_table(
     `memory` or `threads`.
     """
     chosen = asdict(options or PhraseOptions())
-    return Made(**corpus.phrase_table(out, **chosen, memory=memory, threads=threads))
+    return Made(
+        **corpus.phrase_table(out, **chosen, memory=memory, threads=threads, progress=progress)
+    )
 
 
 def make_hiero_table(
@@ -143,10 +148,13 @@ def make_hiero_table(
     *,
     memory: int = GIBIBYTE,
     threads: int = 0,
+    progress: Progress | None = None,
 ) -> Made:
     """Extract and score hierarchical rules into a table at `out`; as `make_phrase_table`."""
     chosen = asdict(options or HieroOptions())
-    return Made(**corpus.hiero_table(out, **chosen, memory=memory, threads=threads))
+    return Made(
+        **corpus.hiero_table(out, **chosen, memory=memory, threads=threads, progress=progress)
+    )
 
 
 def write_lexicon(corpus: AlignedCorpus, inverse: Path, direct: Path, *, threads: int = 0) -> int:

@@ -1,11 +1,10 @@
 //! Adjusted counts: how many different words stand before an n-gram, or, where none can, how often
 //! it occurs.
 
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Steps, Watch};
 
 use super::discount::Tally;
 use super::sorter::{Sort, Stream};
-use super::watch::{Steps, Watch};
 use super::{BOS, EOS};
 use crate::MAX_ORDER;
 

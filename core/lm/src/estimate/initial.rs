@@ -1,12 +1,11 @@
 //! Probabilities before interpolation, context by context.
 
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Steps, Watch};
 
 use super::adjust::PRUNED;
 use super::discount::OrderStats;
 use super::sorter::{Sort, Stream};
 use super::spool::Spool;
-use super::watch::{Steps, Watch};
 use crate::MAX_ORDER;
 
 /// One order on its way to interpolation.

@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 
-use tunesmith_text::Result;
+use tunesmith_text::{Result, Steps, Watch};
 
 use super::discount::OrderStats;
 use super::initial::{Initial, Sums};
 use super::spool::{Reader, Spool};
-use super::watch::{Steps, Watch};
 use super::{BOS, UNK};
 
 /// All orders as records of words, last first, probability and backoff (neither a logarithm).

@@ -1,9 +1,8 @@
 //! Text in, n-grams of the highest order out.
 
-use tunesmith_text::{Error, Lines, Names, Result, utf8};
+use tunesmith_text::{Error, Lines, Names, Result, Steps, Watch, utf8};
 
 use super::sorter::Sort;
-use super::watch::{Steps, Watch};
 use super::{BOS, EOS};
 use crate::MAX_ORDER;
 use crate::grams::{BEGIN, END, UNKNOWN};

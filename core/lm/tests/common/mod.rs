@@ -6,8 +6,8 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use tunesmith_lm::{Estimate, Estimated, Watch, estimate};
-use tunesmith_text::{Lines, Result};
+use tunesmith_lm::{Estimate, Estimated, estimate};
+use tunesmith_text::{Lines, Result, Watch};
 
 /// Words to log-probability and backoff.
 pub type Table = HashMap<Vec<String>, (f64, f64)>;

@@ -2,21 +2,15 @@
 
 use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tunesmith_lm::{Discounts, Estimate, Estimated, Symbols, Watch, estimate};
-use tunesmith_text::Lines;
+use tunesmith_lm::{Discounts, Estimate, Estimated, Symbols, estimate};
+use tunesmith_text::{Lines, Watch};
 
 use super::LanguageModel;
 use crate::error::py_err;
 use crate::threads;
-
-/// How often progress is told and signals are looked at.
-const TICK: Duration = Duration::from_millis(100);
+use crate::watch::watched;
 
 /// An estimated model, in memory or in temporary files.
 #[pyclass(module = "tunesmith._core")]
@@ -65,7 +59,7 @@ impl LmEstimate {
 }
 
 /// Estimates a model from files, or from sentences if there are any. `progress` is called with
-/// the stage and the work done in it.
+/// the stage, the work done in it and the whole of it (0 if nobody knows).
 #[pyfunction]
 #[pyo3(signature = (paths, sentences, *, order, prune, vocabulary, memory, folder, skip_symbols,
                     fallback, threads, progress = None))]
@@ -100,51 +94,4 @@ pub fn estimate_lm(
         None => estimate(paths.iter().map(Lines::open), &options, &watch),
     })?;
     found.map(|inner| LmEstimate { inner, threads }).map_err(py_err)
-}
-
-/// Runs `work` on another thread, so that this one can answer to signals.
-fn watched<T: Send>(
-    py: Python<'_>,
-    watch: &Watch,
-    progress: Option<Py<PyAny>>,
-    threads: usize,
-    work: impl FnOnce() -> T + Send,
-) -> PyResult<T> {
-    std::thread::scope(|scope| {
-        let (done, end) = channel();
-        // Only what can be shared may be used without the interpreter lock.
-        let end = Mutex::new(end);
-        let worker = scope.spawn(move || {
-            let value = Python::attach(|py| threads::run(py, threads, work));
-            // The other side waits for this or for the end of the thread.
-            let _ = done.send(());
-            value
-        });
-        let mut interrupted = None;
-        loop {
-            let waited = py.detach(|| end.lock().ok().map(|end| end.recv_timeout(TICK)));
-            if !matches!(waited, Some(Err(RecvTimeoutError::Timeout))) {
-                break;
-            }
-            if interrupted.is_some() {
-                continue;
-            }
-            let told = py.check_signals().and_then(|()| match &progress {
-                Some(progress) => {
-                    progress.call1(py, (watch.stage().name(), watch.done())).map(|_| ())
-                }
-                None => Ok(()),
-            });
-            if let Err(error) = told {
-                watch.stop();
-                interrupted = Some(error);
-            }
-        }
-        let value = py.detach(|| worker.join());
-        match (interrupted, value) {
-            (Some(error), _) => Err(error),
-            (None, Ok(value)) => value,
-            (None, Err(_)) => Err(PyRuntimeError::new_err("a worker panicked")),
-        }
-    })
 }

@@ -10,6 +10,7 @@ use tunesmith_rules::{
     Corpus, HieroOptions, Lexicon, Made, Making, Node, PhraseOptions, Precision, Reading,
     Smoothing, Symbol, Table, hiero_table, phrase_table,
 };
+use tunesmith_text::Watch;
 
 pub type Pair = (Vec<String>, Vec<String>);
 /// Source words, target words, links.
@@ -93,13 +94,13 @@ pub fn make_phrases(corpus: &Corpus, path: &Path, memory: usize, smoothing: Smoo
     let options =
         PhraseOptions { max_length: 3, hierarchical_reordering: true, ..PhraseOptions::default() };
     let making = Making { memory, ..Making::default() };
-    phrase_table(corpus, &lexicon, &options, smoothing, &making, path).unwrap()
+    phrase_table(corpus, &lexicon, &options, smoothing, &making, path, &Watch::default()).unwrap()
 }
 
 pub fn make_hiero(corpus: &Corpus, path: &Path, memory: usize, options: &HieroOptions) -> Made {
     let lexicon = Lexicon::estimate(corpus, Precision::Exact);
     let making = Making { memory, ..Making::default() };
-    hiero_table(corpus, &lexicon, options, &making, path).unwrap()
+    hiero_table(corpus, &lexicon, options, &making, path, &Watch::default()).unwrap()
 }
 
 /// Spans of a sentence pair that agree with its links, by trying all of them.
