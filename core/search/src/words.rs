@@ -10,23 +10,38 @@ use tunesmith_text::Piece;
 /// A string that may become part of a feature's name.
 #[derive(Debug, Clone)]
 pub struct Spelling {
-    text: Box<str>,
+    text: Cow<'static, str>,
     piece: Piece,
+    /// The word, where it is not written as it is.
+    word: Option<Box<str>>,
 }
 
 impl Spelling {
     /// Text that belongs to the form of a name.
     pub fn literal(text: &str) -> Spelling {
-        Spelling { text: text.into(), piece: Piece::of(text) }
+        Spelling { text: text.to_owned().into(), piece: Piece::of(text), word: None }
+    }
+
+    /// The same, known when the program is made.
+    pub const fn constant(text: &'static str) -> Spelling {
+        Spelling { text: Cow::Borrowed(text), piece: Piece::of(text), word: None }
     }
 
     /// A word, in which the characters that names are put together with are escaped.
     pub fn word(word: &str) -> Spelling {
-        Spelling::literal(&escaped(word))
+        match escaped(word) {
+            Cow::Borrowed(same) => Spelling::literal(same),
+            Cow::Owned(text) => Spelling { word: Some(word.into()), ..Spelling::literal(&text) },
+        }
     }
 
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The word as the model knows it.
+    pub fn plain(&self) -> &str {
+        self.word.as_deref().unwrap_or(&self.text)
     }
 
     pub fn piece(&self) -> Piece {

@@ -10,12 +10,27 @@
 //! Names are put together from [`Spelling`]s, so that the key of a name is found without making
 //! the name: `PT:das_haus~the_house` is a string only when a result is read off.
 
+mod bigrams;
+mod distortion;
+mod frequent;
+mod order;
+mod pairs;
+mod rule_id;
+mod shape;
+pub mod templates;
+mod written;
+
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use tunesmith_align::Link;
 use tunesmith_rules::Symbol;
 use tunesmith_text::{Names, Piece};
+
+pub use written::WrittenRule;
 
 use crate::weights::KeyMap;
 use crate::{Sentence, Spell, Spelling, Weights};
@@ -30,6 +45,37 @@ pub struct Rule<'a> {
     /// The columns of the table; empty for a rule that is not from there.
     pub scores: &'a [f32],
     pub words: &'a dyn Spell,
+}
+
+impl<'a> Rule<'a> {
+    /// The words that are linked, source first; links of gaps are left out.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+        let (source, target) = (self.source, self.target);
+        self.links.iter().filter_map(move |&(from, to)| {
+            Some((word(source, usize::from(from))?, word(target, usize::from(to))?))
+        })
+    }
+
+    /// The source words without a link.
+    pub fn free_source(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let (source, links) = (self.source, self.links);
+        let free = move |&at: &usize| links.iter().all(|&(from, _)| usize::from(from) != at);
+        (0..source.len()).filter(free).filter_map(move |at| word(source, at))
+    }
+
+    /// The target words without a link.
+    pub fn free_target(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let (target, links) = (self.target, self.links);
+        let free = move |&at: &usize| links.iter().all(|&(_, to)| usize::from(to) != at);
+        (0..target.len()).filter(free).filter_map(move |at| word(target, at))
+    }
+}
+
+fn word(side: &[Symbol], at: usize) -> Option<u32> {
+    match side.get(at)? {
+        Symbol::Word(id) => Some(*id),
+        Symbol::Gap(_) => None,
+    }
 }
 
 /// The other side of a phrase that an orientation is about.
@@ -85,6 +131,9 @@ pub trait OnOrder: Send + Sync {
 /// A feature of the target string. A partial string is known by a number that holds what matters
 /// at its two ends; equal numbers have equal futures. Phrases from left to right are rules whose
 /// target side begins with a gap, that of the string so far.
+///
+/// How a string is put together must not matter: joining the words between gaps first, once for
+/// each rule, and those strings with the tails while searching tells the same features.
 pub trait OnString: Send + Sync {
     /// The string that a sentence begins with.
     fn begin(&self) -> u64;
@@ -161,6 +210,7 @@ impl Sink for Collected {
     }
 }
 
+#[inline]
 fn key(name: &[&Spelling]) -> u64 {
-    name.iter().fold(Piece::EMPTY, |piece, part| piece.then(part.piece())).key()
+    name.iter().fold(Piece::EMPTY.key(), |front, part| part.piece().key_behind(front))
 }

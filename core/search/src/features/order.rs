@@ -1,0 +1,36 @@
+//! Eight ways in which each phrase may lie to its neighbours (LO of Green et al. 2013): monotone,
+//! swap, discontinuous to the previous and to the next phrase, and the coarser monotone or not to
+//! the previous one: `LO:previous-swap:das_haus~the_house`, `LO:nonmonotone:das_haus~the_house`.
+
+use super::rule_id::name;
+use super::{Neighbour, OnOrder, Orientation, Rule, Sink};
+use crate::Spelling;
+
+static PREVIOUS: [Spelling; 3] = [
+    Spelling::constant("LO:previous-monotone:"),
+    Spelling::constant("LO:previous-swap:"),
+    Spelling::constant("LO:previous-discontinuous:"),
+];
+static NEXT: [Spelling; 3] = [
+    Spelling::constant("LO:next-monotone:"),
+    Spelling::constant("LO:next-swap:"),
+    Spelling::constant("LO:next-discontinuous:"),
+];
+static COARSE: [Spelling; 2] =
+    [Spelling::constant("LO:monotone:"), Spelling::constant("LO:nonmonotone:")];
+
+pub struct Order;
+
+impl OnOrder for Order {
+    fn find(&self, rule: &Rule<'_>, side: Neighbour, lies: Orientation, out: &mut dyn Sink) {
+        match side {
+            Neighbour::Previous => {
+                let mut name = name(&PREVIOUS[lies as usize], rule);
+                out.add(&name, 1.0);
+                name[0] = &COARSE[usize::from(lies != Orientation::Monotone)];
+                out.add(&name, 1.0);
+            }
+            Neighbour::Next => out.add(&name(&NEXT[lies as usize], rule), 1.0),
+        }
+    }
+}
