@@ -2,11 +2,15 @@
 
 mod dense;
 mod forest;
+mod forests;
 mod pools;
 mod space;
 mod texts;
 
-pub use forest::{Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, Rows, Side, Viterbi};
+pub use forest::{
+    Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, Join, Marginals, Rows, Side, Viterbi,
+};
+pub use forests::Forests;
 pub use pools::{Hypothesis, Pools, PoolsBuilder};
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;

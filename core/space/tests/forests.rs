@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use common::{all, forests, text_of, weights};
 use proptest::prelude::*;
-use tunesmith_space::Derivation;
+use tunesmith_space::{Derivation, Forest, Forests, Hypothesis, Join, PoolsBuilder};
 
 proptest! {
     #[test]
@@ -53,5 +53,132 @@ proptest! {
         for derivation in &found {
             prop_assert_eq!(wanted.get(&forest.text(derivation)), Some(&derivation.score));
         }
+    }
+
+    #[test]
+    fn sums_over_derivations_are_those_of_the_written_out(
+        forest in forests(), weights in weights()
+    ) {
+        let scores = forest.scores(&weights);
+        let found: Vec<Derivation> = forest.best(&scores, false).collect();
+        let mass: f64 = found.iter().map(|one| one.score.exp()).sum();
+        let near = |a: f64, b: f64| a == b || (a - b).abs() < 1e-9 * a.abs().max(1.0);
+        let marginals = forest.marginals(&scores, Join::Sum);
+        let best = forest.marginals(&scores, Join::Max);
+        prop_assert!(near(marginals.whole, mass.ln()));
+        prop_assert!(near(10f64.powf(forest.derivations()), found.len() as f64));
+        let mut features = [0.0; common::FEATURES];
+        for edge in 0..forest.edges().len() {
+            let using = found.iter().filter(|one| one.edges.contains(&(edge as u32)));
+            let top = using.clone().map(|one| one.score).fold(f64::NEG_INFINITY, f64::max);
+            prop_assert!(near(best.edges[edge], top - best.whole) || top == f64::NEG_INFINITY);
+            // Counted as often as it is used.
+            let uses = |one: &Derivation| {
+                one.edges.iter().filter(|&&other| other == edge as u32).count() as f64
+            };
+            let count: f64 = using.map(|one| one.score.exp() * uses(one)).sum();
+            prop_assert!(near(marginals.edges[edge].exp(), count / mass) || found.is_empty());
+        }
+        for one in &found {
+            for (id, value) in forest.features(one) {
+                features[id as usize] += one.score.exp() / mass * f64::from(value);
+            }
+        }
+        for (id, value) in forest.expectations(&scores) {
+            features[id as usize] -= value;
+        }
+        prop_assert!(features.iter().all(|rest| rest.abs() < 1e-9));
+    }
+
+    #[test]
+    fn pruning_keeps_what_is_near_the_best_and_no_more_than_it_must(
+        forest in forests(), weights in weights(), beam in 0u8..6
+    ) {
+        let beam = f64::from(beam) / 2.0;
+        let scores = forest.scores(&weights);
+        let named = |forest: &Forest, one: &Derivation| (forest.text(one), one.score.to_bits());
+        let mut kept: Vec<_> = Vec::new();
+        let best = forest.viterbi(&scores);
+        for one in forest.best(&scores, false) {
+            if one.score >= best.as_ref().map_or(0.0, |best| best.score) - beam {
+                kept.push(named(&forest, &one));
+            }
+        }
+        let pruned = forest.prune_by_score(&scores, beam);
+        let count = kept.len();
+        let mut found: Vec<_> =
+            pruned.best(&pruned.scores(&weights), false).map(|one| named(&pruned, &one)).collect();
+        let worst = found.get(count.max(1) - 1).cloned();
+        found.truncate(count);
+        kept.sort();
+        found.sort();
+        prop_assert_eq!(found, kept);
+        prop_assert_eq!(worst.is_some(), best.is_some());
+        let marginals = pruned.marginals(&pruned.scores(&weights), Join::Max);
+        prop_assert!(marginals.edges.iter().all(|&edge| edge >= -beam));
+        let sure = forest.prune_by_posterior(&scores, 2.0);
+        prop_assert_eq!(sure.viterbi(&sure.scores(&weights)).map(|one| one.score),
+            best.map(|one| one.score));
+        prop_assert!(sure.derivations() <= 0.0);
+    }
+
+    #[test]
+    fn forests_come_back_from_a_file_and_no_damage_is_overlooked(
+        forest in forests(), other in forests(), weights in weights(), cut: u16, flip: (u16, u8)
+    ) {
+        let mut corpus = Forests::default();
+        for name in ["a", "b", "ü", ""] {
+            corpus.names.intern(name);
+        }
+        corpus.forests = vec![forest, Forest::default(), other];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("forests");
+        corpus.save(&path).unwrap();
+        let back = Forests::load(&path).unwrap();
+        prop_assert!(back.names.iter().eq(corpus.names.iter()));
+        for (one, twin) in corpus.forests.iter().zip(&back.forests) {
+            prop_assert_eq!(format!("{one:?}"), format!("{twin:?}"));
+        }
+        prop_assert_eq!(corpus.best(&weights), back.best(&weights));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..usize::from(cut) % bytes.len()]).unwrap();
+        prop_assert!(Forests::load(&path).is_err());
+        let mut damaged = bytes.clone();
+        damaged[usize::from(flip.0) % bytes.len()] ^= flip.1;
+        std::fs::write(&path, &damaged).unwrap();
+        prop_assert_eq!(Forests::load(&path).is_err(), damaged != bytes);
+        // With the checksum made to fit, whatever is read must still be a forest.
+        let end = damaged.len() - 4;
+        let sum = crc32fast::hash(&damaged[..end]);
+        damaged[end..].copy_from_slice(&sum.to_le_bytes());
+        std::fs::write(&path, &damaged).unwrap();
+        if let Ok(forests) = Forests::load(&path) {
+            for forest in &forests.forests {
+                if let Some(best) = forest.viterbi(&forest.scores(&weights)) {
+                    forest.text(&best);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_forest_of_a_list_holds_the_list(
+        list in proptest::collection::vec(("[ab ]{0,4}", -4i8..5), 0..6)
+    ) {
+        let mut builder = PoolsBuilder::default();
+        let id = builder.names.intern("score");
+        builder.sentence(None);
+        for (text, value) in &list {
+            let features = &[(id, f32::from(*value))];
+            builder.push(Hypothesis { text, features, ..Hypothesis::default() });
+        }
+        let forests = Forests::of_lists(&builder.finish());
+        let lists = forests.lists(&[1.0], 100, false);
+        let mut wanted: Vec<(&str, f64)> =
+            list.iter().map(|(text, value)| (text.as_str(), f64::from(*value))).collect();
+        wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let found: Vec<(&str, f64)> =
+            lists.list(0).map(|at| (lists.text(at), lists.score(at))).collect();
+        prop_assert_eq!(found, wanted);
     }
 }

@@ -12,7 +12,7 @@ mod write;
 pub use classes::{Classes, Clustering};
 pub use error::{Error, Result};
 pub use key::Piece;
-pub use lines::{Lines, utf8};
+pub use lines::{Lines, read_packed, utf8};
 pub use names::Names;
 pub use number::{Number, number};
 pub use watch::{Progress, Steps, Watch};

@@ -40,46 +40,13 @@ impl Lines {
         if path.as_os_str() == "-" {
             return Lines::new("<stdin>", io::stdin());
         }
-        let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| Error::io(&name, None, &error))?;
-        // Opening a directory succeeds on Linux; only reading it would fail.
-        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err(Error::io(name, None, &ErrorKind::IsADirectory.into()));
-        }
-        Lines::new(name, file)
+        Lines::new(path.display().to_string(), open(path)?)
     }
 
     /// Reads from anything; `name` stands in for the file in errors.
-    pub fn new(
-        name: impl Into<String>,
-        mut raw: impl Read + Send + Sync + 'static,
-    ) -> Result<Self> {
+    pub fn new(name: impl Into<String>, raw: impl Read + Send + Sync + 'static) -> Result<Self> {
         let file = name.into();
-        let mut head = [0; 6];
-        let mut filled = 0;
-        while filled < head.len() {
-            match raw.read(&mut head[filled..]) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::io(file, None, &error)),
-            }
-        }
-        let head = &head[..filled];
-        refuse_foreign(&file, head)?;
-        let whole = io::Cursor::new(head.to_vec()).chain(raw);
-        let (packing, source): (_, Box<dyn Read + Send + Sync>) = if head.starts_with(b"\x1f\x8b") {
-            (
-                Packing::Gzip,
-                Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(BUFFER, whole))),
-            )
-        } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
-            let decoder =
-                zstd::Decoder::new(whole).map_err(|error| Error::io(&file, None, &error))?;
-            (Packing::Zstd, Box::new(decoder))
-        } else {
-            (Packing::Plain, Box::new(whole))
-        };
+        let (packing, source) = unpack(&file, raw)?;
         Ok(Lines {
             file,
             packing,
@@ -183,6 +150,59 @@ impl Lines {
                 .remedy("copy or make the file again")
         }
     }
+}
+
+/// All bytes of a file, whether plain, gzip or zstd. Refuses what cannot be unpacked.
+pub fn read_packed(path: impl AsRef<Path>) -> Result<Vec<u8>> {
+    let path = path.as_ref();
+    let name = path.display().to_string();
+    let (packing, mut source) = unpack(&name, open(path)?)?;
+    let mut bytes = Vec::new();
+    match source.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(_) if packing != Packing::Plain => Err(Error::new("is truncated or corrupt")
+            .at(name, None)
+            .remedy("copy or make the file again")),
+        Err(error) => Err(Error::io(name, None, &error)),
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| Error::io(&name, None, &error))?;
+    // Opening a directory succeeds on Linux; only reading it would fail.
+    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Err(Error::io(name, None, &ErrorKind::IsADirectory.into()));
+    }
+    Ok(file)
+}
+
+type Source = Box<dyn Read + Send + Sync>;
+
+/// What the first bytes say about the packing, and a reader of what is inside.
+fn unpack(name: &str, mut raw: impl Read + Send + Sync + 'static) -> Result<(Packing, Source)> {
+    let mut head = [0; 6];
+    let mut filled = 0;
+    while filled < head.len() {
+        match raw.read(&mut head[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::io(name, None, &error)),
+        }
+    }
+    let head = &head[..filled];
+    refuse_foreign(name, head)?;
+    let whole = io::Cursor::new(head.to_vec()).chain(raw);
+    Ok(if head.starts_with(b"\x1f\x8b") {
+        let buffered = io::BufReader::with_capacity(BUFFER, whole);
+        (Packing::Gzip, Box::new(MultiGzDecoder::new(buffered)))
+    } else if head.starts_with(b"\x28\xb5\x2f\xfd") {
+        let decoder = zstd::Decoder::new(whole).map_err(|error| Error::io(name, None, &error))?;
+        (Packing::Zstd, Box::new(decoder))
+    } else {
+        (Packing::Plain, Box::new(whole))
+    })
 }
 
 fn refuse_foreign(file: &str, head: &[u8]) -> Result<()> {

@@ -19,11 +19,10 @@ impl Forest {
         let mut gaps = vec![[0; 2]; edges.len()];
         let mut ends: Vec<usize> = Vec::new();
         for (place, &edge) in edges.iter().enumerate().rev() {
-            let [mut start, mut end] = [place + 1; 2];
-            for gap in 0..self.edges[edge as usize].tails().count() {
-                gaps[place][gap] = start;
+            let mut end = place + 1;
+            for gap in gaps[place].iter_mut().take(self.edges[edge as usize].tails().count()) {
+                *gap = end;
                 end = ends.pop().expect("a derivation has a tree for every tail");
-                start = end;
             }
             ends.push(end);
         }
@@ -63,7 +62,7 @@ impl Forest {
     }
 }
 
-/// Adds up the features of derivations, one after the other, at the cost of their entries.
+/// Adds up features by id, at the cost of their entries; empty again after each sum.
 #[derive(Debug, Default)]
 pub struct FeatureSum {
     sums: Vec<f64>,
@@ -75,22 +74,17 @@ impl FeatureSum {
     /// The features of a derivation, ids ascending, without zeros.
     pub fn of(&mut self, forest: &Forest, derivation: &Derivation) -> &[(u32, f32)] {
         for &edge in &derivation.edges {
-            self.add(forest.rule(forest.edges[edge as usize].rule));
-            self.add(forest.own(edge as usize));
+            self.add(forest.rule(forest.edges[edge as usize].rule), 1.0);
+            self.add(forest.own(edge as usize), 1.0);
         }
-        self.touched.sort_unstable();
-        self.entries.clear();
-        for id in self.touched.drain(..) {
-            // An id whose sum came back to zero on the way was noted twice.
-            let value = std::mem::take(&mut self.sums[id as usize]) as f32;
-            if value != 0.0 {
-                self.entries.push((id, value));
-            }
-        }
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.clear();
+        entries.extend(self.drain().map(|(id, value)| (id, value as f32)));
+        self.entries = entries;
         &self.entries
     }
 
-    fn add(&mut self, (ids, values): (&[u32], &[f32])) {
+    pub(super) fn add(&mut self, (ids, values): (&[u32], &[f32]), factor: f64) {
         if let Some(&last) = ids.last()
             && last as usize >= self.sums.len()
         {
@@ -101,7 +95,18 @@ impl FeatureSum {
             if *sum == 0.0 {
                 self.touched.push(id);
             }
-            *sum += f64::from(value);
+            *sum += factor * f64::from(value);
         }
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (u32, f64)> + '_ {
+        self.touched.sort_unstable();
+        // An id whose sum came back to zero on the way was noted twice; its second turn finds
+        // nothing.
+        let sums = &mut self.sums;
+        self.touched.drain(..).filter_map(|id| {
+            let sum = std::mem::take(&mut sums[id as usize]);
+            (sum != 0.0).then_some((id, sum))
+        })
     }
 }

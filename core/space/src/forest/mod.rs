@@ -1,12 +1,17 @@
 //! All derivations of one sentence in shared form: a hypergraph.
 
 mod derivation;
+mod file;
+mod inside;
 mod kbest;
+mod make;
 mod print;
 mod rows;
 mod viterbi;
 
 pub use derivation::{Derivation, FeatureSum};
+pub use file::{Decoder, Encoder};
+pub use inside::{Join, Marginals};
 pub use kbest::Best;
 pub use rows::Rows;
 pub use viterbi::Viterbi;

@@ -1,0 +1,147 @@
+//! The forests of a corpus: one for each sentence, with common names of features.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+use tunesmith_text::{AtomicWriter, Error, Names, Result, read_packed};
+
+use crate::forest::{Decoder, Derivation, Encoder, FeatureSum, Forest};
+use crate::pools::{Hypothesis, Pools, PoolsBuilder};
+
+const MAGIC: &[u8; 8] = b"tsforest";
+const VERSION: u32 = 1;
+
+/// Forests of sentences in order. One without nodes has no derivation.
+#[derive(Debug, Clone, Default)]
+pub struct Forests {
+    pub names: Names,
+    pub forests: Vec<Forest>,
+}
+
+impl Forests {
+    /// Every list as a forest of whole hypotheses.
+    pub fn of_lists(pools: &Pools) -> Forests {
+        let list = |sentence: usize| {
+            let hypotheses = pools.list(sentence);
+            Forest::of_list(hypotheses.map(|at| (pools.text(at), pools.features(at))))
+        };
+        Forests { names: pools.names.clone(), forests: (0..pools.sentences()).map(list).collect() }
+    }
+
+    /// Adds forests of further sentences; their features get the ids that their names have here.
+    pub fn append(&mut self, other: Forests) {
+        let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
+        let renamed = map.iter().enumerate().any(|(old, &new)| old as u32 != new);
+        for mut forest in other.forests {
+            if renamed {
+                forest.rename(&map);
+            }
+            self.forests.push(forest);
+        }
+    }
+
+    /// The best derivation of each sentence.
+    pub fn best(&self, weights: &[f64]) -> Vec<Option<Derivation>> {
+        self.forests.par_iter().map(|forest| forest.viterbi(&forest.scores(weights))).collect()
+    }
+
+    /// The `k` best of each sentence as lists, best first; `unique` by string or not.
+    pub fn lists(&self, weights: &[f64], k: usize, unique: bool) -> Pools {
+        type List = Vec<(String, Vec<(u32, f32)>, f64)>;
+        let list = |sum: &mut FeatureSum, forest: &Forest| -> List {
+            let best = forest.best(&forest.scores(weights), unique).take(k);
+            best.map(|one| (forest.text(&one), sum.of(forest, &one).to_vec(), one.score)).collect()
+        };
+        let lists: Vec<List> =
+            self.forests.par_iter().map_init(FeatureSum::default, list).collect();
+        let mut builder = PoolsBuilder::default();
+        builder.names = self.names.clone();
+        for list in lists {
+            builder.sentence(None);
+            for (text, features, score) in list {
+                let (text, features) = (text.as_str(), features.as_slice());
+                let score = Some(score);
+                builder.push(Hypothesis { text, features, score, ..Hypothesis::default() });
+            }
+        }
+        builder.finish()
+    }
+
+    /// The chosen sentences, in the given order.
+    pub fn subset(&self, sentences: &[usize]) -> Forests {
+        let forests = sentences.iter().map(|&sentence| self.forests[sentence].clone()).collect();
+        Forests { names: self.names.clone(), forests }
+    }
+
+    /// Each forest pruned: by the distance of scores to the best (`beam`), then by posterior.
+    pub fn prune(&self, weights: &[f64], beam: Option<f64>, posterior: Option<f64>) -> Forests {
+        let prune = |forest: &Forest| {
+            let near = beam.map(|beam| forest.prune_by_score(&forest.scores(weights), beam));
+            let near = near.as_ref().unwrap_or(forest);
+            match posterior {
+                Some(least) => near.prune_by_posterior(&near.scores(weights), least),
+                None => near.clone(),
+            }
+        };
+        Forests { names: self.names.clone(), forests: self.forests.par_iter().map(prune).collect() }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.forests.iter().map(Forest::heap_bytes).sum()
+    }
+
+    /// Writes the file whole or not at all; `.gz` and `.zst` are compressed.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut words = Names::default();
+        let mut body = Encoder::default();
+        for forest in &self.forests {
+            body.forest(forest, |word| words.intern(word));
+        }
+        let mut out = Encoder::default();
+        out.bytes.extend_from_slice(MAGIC);
+        out.bytes.extend(VERSION.to_le_bytes());
+        out.names(&self.names);
+        out.names(&words);
+        out.number(self.forests.len() as u64);
+        out.bytes.append(&mut body.bytes);
+        let checksum = crc32fast::hash(&out.bytes);
+        out.bytes.extend(checksum.to_le_bytes());
+        let mut file = AtomicWriter::create(path)?;
+        file.write_all(&out.bytes)?;
+        file.finish()
+    }
+
+    /// Reads what [`save`](Self::save) wrote. Refuses files of another kind or version, and any
+    /// that are cut short or damaged; nothing of such a file is used.
+    pub fn load(path: impl AsRef<Path>) -> Result<Forests> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let bytes = read_packed(path)?;
+        let wrong =
+            |message: &str, remedy: &str| Error::new(message).at(&name, None).remedy(remedy);
+        if !bytes.starts_with(MAGIC) {
+            return Err(wrong("is not a file of forests", "write one with Forests.save"));
+        }
+        let version = bytes.get(8..12).and_then(|part| part.try_into().ok());
+        let version = version.map_or(0, u32::from_le_bytes);
+        if version != VERSION {
+            let message = format!("holds forests of version {version}, not {VERSION}");
+            return Err(wrong(&message, "make the file again with this version"));
+        }
+        let broken = || wrong("is truncated or corrupt", "copy or make the file again");
+        let (checked, sum) = bytes.split_last_chunk::<4>().ok_or_else(broken)?;
+        if checked.len() < 12 || crc32fast::hash(checked) != u32::from_le_bytes(*sum) {
+            return Err(broken());
+        }
+        Forests::decode(&checked[12..]).ok_or_else(broken)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Forests> {
+        let mut body = Decoder::new(bytes);
+        let (names, words) = (body.names()?, body.names()?);
+        let count = body.count()?;
+        let forests: Vec<Forest> =
+            (0..count).map(|_| body.forest(names.len(), &words)).collect::<Option<_>>()?;
+        body.is_empty().then_some(Forests { names, forests })
+    }
+}
