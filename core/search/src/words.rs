@@ -89,6 +89,12 @@ impl Lexicon {
             lm: (0..table.target_words() as u32).map(word).collect(),
         }
     }
+
+    /// What the language model calls a target word of the table.
+    #[inline]
+    pub fn lm_id(&self, target_word: u32) -> u32 {
+        self.lm[target_word as usize]
+    }
 }
 
 /// The words of one sentence: ids of the table where it has them, larger ones for the rest.

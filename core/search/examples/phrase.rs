@@ -1,0 +1,79 @@
+//! Translates tokenised lines with a phrase-based model of Moses, for measuring:
+//! `phrase TABLE LM WEIGHTS [setting=value ...] < SOURCE`. Weights are lines of a name and a number.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tunesmith_lm::Model as Lm;
+use tunesmith_rules::Table;
+use tunesmith_search::Weights;
+use tunesmith_search::features::{Collected, Extras};
+use tunesmith_search::phrase::{Decoder, Dense, Input, Model, Settings};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [table, lm, weights, rest @ ..] = &arguments[..] else {
+        return Err("usage: phrase TABLE LM WEIGHTS [setting=value ...]".into());
+    };
+    let mut settings = Settings::default();
+    let mut forests = false;
+    let mut quiet = false;
+    for setting in rest {
+        let (name, value) = setting.split_once('=').ok_or("settings are name=value")?;
+        match name {
+            "stack" => settings.stack = value.parse()?,
+            "pop_limit" => settings.pop_limit = value.parse()?,
+            "distortion_limit" => settings.distortion_limit = Some(value.parse()?),
+            "forest" => forests = value == "1",
+            "quiet" => quiet = value == "1",
+            _ => return Err(format!("no setting {name}").into()),
+        }
+    }
+    let start = Instant::now();
+    let table = Table::open(table.as_ref(), false).map_err(|error| error.to_string())?;
+    let dense = Dense::of_moses(&table, "LM0", "TranslationModel0", 4, Some("LexicalReordering0"))
+        .map_err(|error| error.to_string())?;
+    let lm = Lm::load(lm).map_err(|error| error.to_string())?;
+    let model =
+        Model::new(table, lm, dense, Extras::default()).map_err(|error| error.to_string())?;
+    let named = std::fs::read_to_string(weights)?;
+    let named = named.lines().filter_map(|line| line.split_once(' '));
+    let named = Weights::new(named.map(|(name, value)| (name, value.parse().unwrap_or(0.0))));
+    let decoder = Decoder::new(Arc::new(model), named, settings);
+    eprintln!("loaded in {:?}", start.elapsed());
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    let start = Instant::now();
+    let (mut sum, mut count, mut evaluated, mut nodes) = (0.0, 0, 0, 0);
+    for line in text.lines() {
+        let found = decoder.decode(&Input::plain(line));
+        sum += f64::from(found.score().unwrap_or(0.0));
+        count += 1;
+        evaluated += found.evaluated();
+        nodes += found.nodes();
+        if forests {
+            std::hint::black_box(found.forest(&mut Collected::default()));
+        }
+        if !quiet {
+            let step = |choice: u32| {
+                let step = found.step(choice);
+                format!("{}={}", step.source.start, step.source.end - 1)
+                    + ":"
+                    + &step.words.join(" ")
+            };
+            let steps: Vec<String> = found.best().into_iter().map(step).collect();
+            let score = found.score().unwrap_or(0.0);
+            println!("{score}\t{}\t{}", found.text(), steps.join(" | "));
+        }
+    }
+    let took = start.elapsed().as_secs_f64();
+    eprintln!(
+        "{:.1} sentences/s, mean score {:.5}, {} evaluated, {} nodes",
+        f64::from(count) / took,
+        sum / f64::from(count),
+        evaluated / count as u64,
+        nodes / count as usize
+    );
+    Ok(())
+}

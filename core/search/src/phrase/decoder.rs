@@ -1,0 +1,111 @@
+//! A model with weights and settings, ready to translate.
+
+use std::sync::Arc;
+
+use super::model::Model;
+use super::options::Input;
+use super::results::Found;
+use super::search;
+use super::targets::Cache;
+use crate::Weights;
+
+/// How to search.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Hypotheses kept for each number of covered words.
+    pub stack: usize,
+    /// Hypotheses made for each number of covered words; 0 makes all.
+    pub pop_limit: usize,
+    /// Hypotheses that are worse than the best of their stack by more than this are dropped.
+    pub threshold: f32,
+    /// Words that the next phrase may be away from the last one; `None` for any number.
+    pub distortion_limit: Option<usize>,
+    /// Translations of a source phrase that are looked at; 0 for all.
+    pub table_limit: usize,
+    /// Words of a source phrase.
+    pub phrase_limit: usize,
+    /// Longer sentences are translated in pieces.
+    pub max_words: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            stack: 100,
+            pop_limit: 300,
+            threshold: 11.5,
+            distortion_limit: Some(6),
+            table_limit: 20,
+            phrase_limit: 7,
+            max_words: 200,
+        }
+    }
+}
+
+/// The weights of the features that every model has, one by one.
+pub struct Weighted {
+    pub named: Weights,
+    /// Of logarithms to base ten.
+    pub lm: f32,
+    pub word: f32,
+    pub phrase: f32,
+    pub unknown: f32,
+    pub distortion: f32,
+    pub scores: Vec<f32>,
+    pub reordering: [f32; 6],
+    /// Whether the model knows orientations.
+    pub oriented: bool,
+}
+
+impl Weighted {
+    fn new(model: &Model, named: Weights) -> Weighted {
+        let dense = &model.dense;
+        let of = |name: &str| named.of(name) as f32;
+        let mut reordering = [0.0; 6];
+        if let Some(found) = &dense.reordering {
+            reordering = std::array::from_fn(|number| of(&found.names[number]));
+        }
+        Weighted {
+            lm: of(&dense.lm) * std::f32::consts::LN_10,
+            word: of(&dense.words.0) * dense.words.1,
+            phrase: of(&dense.phrases.0) * dense.phrases.1,
+            unknown: of(&dense.unknown.0) * dense.unknown.1,
+            distortion: of(&dense.distortion),
+            scores: dense.scores.iter().map(|(name, _)| of(name)).collect(),
+            oriented: dense.reordering.is_some() || !model.extras.order.is_empty(),
+            reordering,
+            named,
+        }
+    }
+}
+
+/// Translates; may be shared between threads.
+pub struct Decoder {
+    pub(crate) model: Arc<Model>,
+    pub(crate) weighted: Weighted,
+    pub(crate) settings: Settings,
+    pub(crate) cache: Cache,
+}
+
+/// Source phrases whose scored translations are kept.
+const CACHED: usize = 1 << 20;
+
+impl Decoder {
+    pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
+        let weighted = Weighted::new(&model, weights);
+        Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
+    }
+
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Everything that was found for a sentence.
+    pub fn decode<'d>(&'d self, input: &Input<'_>) -> Found<'d> {
+        search::search(self, input)
+    }
+}

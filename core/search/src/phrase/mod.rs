@@ -1,0 +1,15 @@
+//! Phrases put together from left to right, with a beam for every number of covered words.
+
+mod cover;
+mod decoder;
+mod future;
+mod model;
+mod options;
+mod results;
+mod search;
+mod targets;
+
+pub use decoder::{Decoder, Settings};
+pub use model::{Dense, Model, Reordering, Score};
+pub use options::{Given, Input};
+pub use results::{Found, Step};

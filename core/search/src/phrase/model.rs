@@ -1,0 +1,179 @@
+//! A phrase-based model: phrases, a language model, and the names of its features.
+
+use tunesmith_lm::Model as Lm;
+use tunesmith_rules::{Kind, Scale, Table};
+use tunesmith_text::{Error, Result};
+
+use crate::Lexicon;
+use crate::features::Extras;
+
+/// Probabilities of zero have this logarithm, as in Moses.
+const LOWEST: f32 = -100.0;
+
+/// A feature that is a function of one column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Score {
+    /// The column as it is.
+    Value(usize),
+    /// The natural logarithm of a probability or count.
+    Log(usize),
+    /// Whether a count is one.
+    Unique(usize),
+}
+
+impl Score {
+    #[inline]
+    pub fn of(self, scores: &[f32]) -> f32 {
+        match self {
+            Score::Value(column) => scores[column],
+            Score::Log(column) => scores[column].ln().max(LOWEST),
+            Score::Unique(column) => f32::from(scores[column] == 1.0),
+        }
+    }
+}
+
+/// Orientations to the previous and the next phrase: monotone, swap, discontinuous.
+#[derive(Debug, Clone)]
+pub struct Reordering {
+    pub names: [String; 6],
+    pub columns: [usize; 6],
+}
+
+/// The names of the features that every model has, and what one unit of each counts.
+#[derive(Debug, Clone)]
+pub struct Dense {
+    /// Natural logarithm of the probability of the string.
+    pub lm: String,
+    pub words: (String, f32),
+    pub phrases: (String, f32),
+    pub unknown: (String, f32),
+    /// Less the words jumped over.
+    pub distortion: String,
+    pub scores: Vec<(String, Score)>,
+    pub reordering: Option<Reordering>,
+}
+
+const SIDES: [&str; 2] = ["previous", "next"];
+const ORIENTATIONS: [&str; 3] = ["monotone", "swap", "discontinuous"];
+
+impl Dense {
+    /// All that a table made here offers: its probabilities, the count of a pair and whether it is
+    /// one, and the word-based orientations if they are there.
+    pub fn of_table(table: &Table) -> Dense {
+        let columns = table.columns();
+        let at = |name: &str| columns.iter().position(|column| column.name == name);
+        let mut scores = Vec::new();
+        for (place, column) in columns.iter().enumerate() {
+            let oriented = SIDES.iter().any(|side| column.name.contains(&format!("-{side}-")));
+            match column.scale {
+                _ if oriented => {}
+                Scale::Probability => scores.push((column.name.clone(), Score::Log(place))),
+                Scale::Value => scores.push((column.name.clone(), Score::Value(place))),
+                Scale::Count => {}
+            }
+        }
+        if let Some(count) = at("count(f,e)") {
+            scores.push(("count".to_owned(), Score::Log(count)));
+            scores.push(("unique".to_owned(), Score::Unique(count)));
+        }
+        let name =
+            |number: usize| format!("word-{}-{}", SIDES[number / 3], ORIENTATIONS[number % 3]);
+        let found: Vec<usize> = (0..6).filter_map(|number| at(&name(number))).collect();
+        let reordering = <[usize; 6]>::try_from(found)
+            .ok()
+            .map(|columns| Reordering { names: std::array::from_fn(name), columns });
+        Dense {
+            lm: "lm".to_owned(),
+            words: ("words".to_owned(), 1.0),
+            phrases: ("phrases".to_owned(), 1.0),
+            unknown: ("unknown".to_owned(), 1.0),
+            distortion: "distortion".to_owned(),
+            scores,
+            reordering,
+        }
+    }
+
+    /// Moses' labels and values. `scores` are the columns of the phrase table that have weights,
+    /// `reordering` the label of the reordering model.
+    pub fn of_moses(
+        table: &Table,
+        lm: &str,
+        phrases: &str,
+        scores: usize,
+        reordering: Option<&str>,
+    ) -> Result<Dense> {
+        if table.columns().len() < scores + 6 * usize::from(reordering.is_some()) {
+            return Err(Error::new(format!(
+                "the phrase table has {} scores, fewer than the configuration asks for",
+                table.columns().len()
+            )));
+        }
+        let own = Dense::of_table(table);
+        let named = |label: &str, size: usize, number: usize| {
+            if size == 1 { label.to_owned() } else { format!("{label}_{}", number + 1) }
+        };
+        let reordering = match (reordering, own.reordering) {
+            (Some(label), Some(found)) => Some(Reordering {
+                names: std::array::from_fn(|number| named(label, 6, number)),
+                ..found
+            }),
+            (Some(_), None) => {
+                return Err(Error::new("the phrase table was imported without a reordering table"));
+            }
+            (None, _) => None,
+        };
+        Ok(Dense {
+            lm: lm.to_owned(),
+            words: ("WordPenalty0".to_owned(), -1.0),
+            phrases: ("PhrasePenalty0".to_owned(), 1.0),
+            unknown: ("UnknownWordPenalty0".to_owned(), -100.0),
+            distortion: "Distortion0".to_owned(),
+            scores: (0..scores)
+                .map(|column| (named(phrases, scores, column), Score::Log(column)))
+                .collect(),
+            reordering,
+        })
+    }
+
+    /// All names, in the order in which they are listed.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names = vec![self.lm.as_str()];
+        names.extend(self.scores.iter().map(|(name, _)| name.as_str()));
+        names.extend([&self.words.0, &self.phrases.0, &self.unknown.0].map(String::as_str));
+        names.push(&self.distortion);
+        names.extend(self.reordering.iter().flat_map(|model| &model.names).map(String::as_str));
+        names
+    }
+}
+
+/// Everything that does not depend on weights; may be shared between threads and decoders.
+pub struct Model {
+    pub(crate) table: Table,
+    pub(crate) lm: Lm,
+    pub(crate) lexicon: Lexicon,
+    pub(crate) dense: Dense,
+    pub(crate) extras: Extras,
+}
+
+impl Model {
+    pub fn new(table: Table, lm: Lm, dense: Dense, extras: Extras) -> Result<Model> {
+        if table.kind() != Kind::Phrase {
+            return Err(Error::new("a phrase-based decoder wants a table of phrases")
+                .remedy("train with --kind phrase or --kind both"));
+        }
+        let lexicon = Lexicon::new(&table, &lm);
+        Ok(Model { table, lm, lexicon, dense, extras })
+    }
+
+    pub fn dense(&self) -> &Dense {
+        &self.dense
+    }
+
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub fn lm(&self) -> &Lm {
+        &self.lm
+    }
+}

@@ -1,0 +1,324 @@
+//! All phrases that may be used in one sentence.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tunesmith_lm::State;
+use tunesmith_rules::Symbol;
+
+use super::decoder::Decoder;
+use super::future::Future;
+use super::targets::{Target, Targets};
+use crate::features::{Rule, Total};
+use crate::{Sentence, Spell};
+use std::sync::Arc;
+
+/// A sentence to translate: its words, and translations that are given for some of them.
+#[derive(Debug, Clone, Default)]
+pub struct Input<'a> {
+    pub words: Vec<&'a str>,
+    pub given: Vec<Given<'a>>,
+    /// No phrase may reach across these places (each before the word of that number).
+    pub walls: Vec<usize>,
+}
+
+/// A translation that the user gives.
+#[derive(Debug, Clone)]
+pub struct Given<'a> {
+    pub span: Range<usize>,
+    pub words: Vec<&'a str>,
+    /// Added to the score.
+    pub score: f32,
+    /// No other phrase may touch the span.
+    pub exclusive: bool,
+}
+
+impl<'a> Input<'a> {
+    pub fn plain(text: &'a str) -> Input<'a> {
+        Input { words: text.split_whitespace().collect(), ..Input::default() }
+    }
+
+    fn allows(&self, span: &Range<usize>) -> bool {
+        self.walls.iter().all(|&wall| wall <= span.start || wall >= span.end)
+            && !self.given.iter().any(|given| {
+                given.exclusive && given.span.start < span.end && span.start < given.span.end
+            })
+    }
+}
+
+/// A phrase in its place.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    pub start: u16,
+    pub end: u16,
+    /// Where it comes from: a list of [`Choices::lists`] and a place there.
+    pub list: u32,
+    pub place: u32,
+    pub score: f32,
+    pub estimate: f32,
+    pub previous: [f32; 3],
+    pub next: [f32; 3],
+    /// Phrases with the same number have the same orientations to the next one.
+    pub class: u32,
+    /// Words of the language model, and the scores behind each: a range.
+    pub words: u32,
+    pub length: u16,
+    pub state: State,
+}
+
+/// The phrases of a sentence by span, best first.
+pub struct Choices<'d> {
+    pub decoder: &'d Decoder,
+    pub sentence: Sentence<'d>,
+    pub list: Vec<Choice>,
+    /// By start and length.
+    spans: Vec<(u32, u32)>,
+    longest: usize,
+    pub lm: Vec<u32>,
+    pub inner: Vec<f32>,
+    pub lists: Vec<Source>,
+    pub future: Future,
+}
+
+/// Translations of one span.
+pub struct Source {
+    pub span: Range<usize>,
+    pub targets: Arc<Targets>,
+    pub from: From,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum From {
+    /// A node of the table.
+    Table(tunesmith_rules::Node),
+    /// A word that the table does not translate.
+    Unknown,
+    /// What the user gave, with its score.
+    Given(f32),
+}
+
+impl<'d> Choices<'d> {
+    pub fn new(decoder: &'d Decoder, input: &Input<'_>) -> Choices<'d> {
+        let model = &*decoder.model;
+        let words = input.words.iter().copied();
+        let mut sentence = Sentence::new(words, &model.table, &model.lexicon, &model.lm);
+        let source: Vec<u32> = sentence.source().to_vec();
+        let count = source.len();
+        let mut lists: Vec<Source> = Vec::new();
+        let mut side = Vec::new();
+        for start in 0..count {
+            let mut node = model.table.root();
+            side.clear();
+            for end in start + 1..=count.min(start + decoder.settings.phrase_limit.max(1)) {
+                if !sentence.is_known(source[end - 1]) {
+                    break;
+                }
+                let symbol = Symbol::Word(source[end - 1]);
+                let Some(next) = model.table.child(node, symbol) else { break };
+                node = next;
+                side.push(symbol);
+                if !input.allows(&(start..end)) {
+                    continue;
+                }
+                let targets = decoder.cache.get(node, || {
+                    let limit = decoder.settings.table_limit;
+                    Targets::of_node(model, &decoder.weighted, &side, node, limit)
+                });
+                if !targets.list.is_empty() {
+                    lists.push(Source { span: start..end, targets, from: From::Table(node) });
+                }
+            }
+        }
+        for given in &input.given {
+            let words = given.words.iter().map(|word| sentence.target_id(word)).collect();
+            let targets = lone(decoder, &sentence, &source[given.span.clone()], words);
+            let span = given.span.clone();
+            lists.push(Source { span, targets, from: From::Given(given.score) });
+        }
+        // Every word must have some translation of its own.
+        let mut alone = vec![false; count];
+        for list in &lists {
+            if list.span.len() == 1 || matches!(list.from, From::Given(_)) {
+                alone[list.span.clone()].fill(true);
+            }
+        }
+        for word in (0..count).filter(|&word| !alone[word]) {
+            let target = sentence.target_id(input.words[word]);
+            let targets = lone(decoder, &sentence, &source[word..word + 1], vec![target]);
+            lists.push(Source { span: word..word + 1, targets, from: From::Unknown });
+        }
+        Choices::laid_out(decoder, sentence, lists)
+    }
+
+    fn laid_out(
+        decoder: &'d Decoder,
+        sentence: Sentence<'d>,
+        mut lists: Vec<Source>,
+    ) -> Choices<'d> {
+        let words = sentence.source().len();
+        lists.sort_by_key(|list| (list.span.start, list.span.end));
+        let longest = lists.iter().map(|list| list.span.len()).max().unwrap_or(1);
+        let mut choices = Choices {
+            decoder,
+            sentence,
+            list: Vec::new(),
+            spans: vec![(0, 0); words * longest],
+            longest,
+            lm: Vec::new(),
+            inner: Vec::new(),
+            lists: Vec::new(),
+            future: Future::new(0, |_, _| None),
+        };
+        let mut classes: FxHashMap<u64, u32> = FxHashMap::default();
+        for (number, list) in lists.iter().enumerate() {
+            let start = choices.list.len() as u32;
+            for (place, target) in list.targets.list.iter().enumerate() {
+                choices.add(number, place, list, target, &mut classes);
+            }
+            let slot = list.span.start * longest + list.span.len() - 1;
+            let span = &mut choices.spans[slot];
+            if span.0 == span.1 {
+                span.0 = start;
+            }
+            span.1 = choices.list.len() as u32;
+        }
+        for &(start, end) in &choices.spans {
+            let span = &mut choices.list[start as usize..end as usize];
+            if !span.is_sorted_by(|a, b| a.estimate >= b.estimate) {
+                span.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+            }
+        }
+        choices.lists = lists;
+        choices.future = Future::new(words, |start, end| {
+            choices.of(start, end).first().map(|choice| choice.estimate)
+        });
+        choices
+    }
+
+    fn add(
+        &mut self,
+        number: usize,
+        place: usize,
+        list: &Source,
+        target: &Target,
+        classes: &mut FxHashMap<u64, u32>,
+    ) {
+        let fresh = classes.len() as u32;
+        let class = *classes.entry(target.class).or_insert(fresh);
+        let range = target.start as usize..(target.start + target.length) as usize;
+        let words = self.lm.len() as u32;
+        self.lm.extend_from_slice(&list.targets.lm[range.clone()]);
+        self.inner.extend_from_slice(&list.targets.inner[range]);
+        let weighted = &self.decoder.weighted;
+        let mut extra = match list.from {
+            From::Table(_) => 0.0,
+            From::Unknown => weighted.unknown,
+            From::Given(score) => score,
+        };
+        let places = &self.decoder.model.extras.place;
+        if !places.is_empty() {
+            let mut total = Total { weights: &weighted.named, sum: 0.0 };
+            with_rule(self.decoder, &self.sentence, list, place, |rule| {
+                for feature in places {
+                    feature.find(rule, &self.sentence, list.span.clone(), &[], &mut total);
+                }
+            });
+            extra += total.sum as f32;
+        }
+        self.list.push(Choice {
+            start: list.span.start as u16,
+            end: list.span.end as u16,
+            list: number as u32,
+            place: place as u32,
+            score: target.score + extra,
+            estimate: target.estimate + extra,
+            previous: target.previous,
+            next: target.next,
+            class,
+            words,
+            length: target.length as u16,
+            state: target.state,
+        });
+    }
+
+    /// The phrases of a span, best first.
+    pub fn of(&self, start: usize, end: usize) -> &[Choice] {
+        let (first, last) = self.range(start, end);
+        &self.list[first as usize..last as usize]
+    }
+
+    /// The same as positions in [`list`](Self::list).
+    pub fn range(&self, start: usize, end: usize) -> (u32, u32) {
+        if end - start > self.longest {
+            return (0, 0);
+        }
+        self.spans[start * self.longest + end - start - 1]
+    }
+
+    /// The most words that a phrase covers.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Target words of a phrase, ids of the sentence.
+    pub fn target(&self, choice: &Choice) -> &[u32] {
+        let targets = &self.lists[choice.list as usize].targets;
+        targets.words(&targets.list[choice.place as usize])
+    }
+
+    /// Calls `see` with the phrase as features see it.
+    pub fn with_rule<T>(&self, choice: &Choice, see: impl FnOnce(&Rule<'_>) -> T) -> T {
+        let list = &self.lists[choice.list as usize];
+        with_rule(self.decoder, &self.sentence, list, choice.place as usize, see)
+    }
+}
+
+/// A list of one translation that is not from the table.
+fn lone(
+    decoder: &Decoder,
+    sentence: &Sentence<'_>,
+    source: &[u32],
+    words: Vec<u32>,
+) -> Arc<Targets> {
+    let mut targets = Targets::default();
+    let source: Vec<Symbol> = source.iter().map(|&word| Symbol::Word(word)).collect();
+    let target: Vec<Symbol> = words.into_iter().map(Symbol::Word).collect();
+    let rule = Rule {
+        source: &source,
+        target: &target,
+        links: &links_of(&source, &target),
+        scores: &[],
+        words: sentence as &dyn Spell,
+    };
+    targets.add(&decoder.model, &decoder.weighted, &rule, 0, |word| sentence.lm_id(word));
+    Arc::new(targets)
+}
+
+/// A word for a word; nothing is known of longer ones.
+fn links_of(source: &[Symbol], target: &[Symbol]) -> Vec<(u16, u16)> {
+    if source.len() == 1 && target.len() == 1 { vec![(0, 0)] } else { Vec::new() }
+}
+
+fn with_rule<T>(
+    decoder: &Decoder,
+    sentence: &Sentence<'_>,
+    list: &Source,
+    place: usize,
+    see: impl FnOnce(&Rule<'_>) -> T,
+) -> T {
+    let source = &sentence.source()[list.span.clone()];
+    let source: Vec<Symbol> = source.iter().map(|&word| Symbol::Word(word)).collect();
+    let target = &list.targets.list[place];
+    let symbols: Vec<Symbol> =
+        list.targets.words(target).iter().map(|&word| Symbol::Word(word)).collect();
+    let entry = match list.from {
+        From::Table(node) => decoder.model.table.entries(node).nth(target.entry as usize),
+        _ => None,
+    };
+    let links = match &entry {
+        Some(entry) => entry.links().collect(),
+        None => links_of(&source, &symbols),
+    };
+    let scores = entry.map_or(&[][..], |entry| entry.scores);
+    see(&Rule { source: &source, target: &symbols, links: &links, scores, words: sentence })
+}
