@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import select
 import subprocess
 import sys
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,3 +90,32 @@ class Sample:
     def test(self) -> tuple[Path, str, Path]:
         """The test lists as a command takes them."""
         return self.folder / "test.nbest.gz", "-r", self.folder / "test.ref"
+
+
+def on_a_terminal(*words: object, columns: int = 80, **environment: str) -> str:
+    """Run a command on a terminal of its own and return what it showed."""
+    ours, theirs = pty.openpty()
+    setting = {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40", **environment}
+    base = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    shown = b""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, words)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=base | setting,
+    ):
+        os.close(theirs)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            if not select.select([ours], [], [], 0.2)[0]:
+                continue
+            try:
+                part = os.read(ours, 65536)
+            except OSError:
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    return shown.decode()

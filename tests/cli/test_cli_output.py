@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from running import COMMAND, Sample, process, tunesmith
+from running import Sample, on_a_terminal, process, tunesmith
 
 from tunesmith.presets import PRESETS
 
@@ -150,35 +146,6 @@ def test_names_are_printed_as_they_are(tmp_path: Path, name: str) -> None:
     assert any(line.startswith(f"{name} ") for line in ran.out.splitlines())
     ran = tunesmith("rerank", "check", tmp_path / name)
     assert f"{tmp_path / name}: " in ran.err
-
-
-def on_a_terminal(*words: object, columns: int = 80, **environment: str) -> str:
-    """Run a command on a terminal of its own and return what it showed."""
-    ours, theirs = pty.openpty()
-    setting = {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40", **environment}
-    base = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    shown = b""
-    with subprocess.Popen(
-        [*COMMAND, *map(str, words)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=base | setting,
-    ):
-        os.close(theirs)
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            if not select.select([ours], [], [], 0.2)[0]:
-                continue
-            try:
-                part = os.read(ours, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            shown += part
-    os.close(ours)
-    return shown.decode()
 
 
 def test_a_terminal_sees_progress_and_colours(sample: Sample) -> None:

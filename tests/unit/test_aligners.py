@@ -42,7 +42,8 @@ def texts(folder: Path, times: int = 20) -> tuple[Path, Path]:
     ],
 )
 def test_every_aligner_links_words_that_go_together(tmp_path: Path, aligner: str) -> None:
-    out = align(*texts(tmp_path), Aligned(tmp_path / "f", tmp_path / "b"), aligner)
+    out = Aligned(tmp_path / "f", tmp_path / "b")
+    assert align(*texts(tmp_path), out, aligner)["aligner"] == aligner
     for path in (out.forward, out.backward):
         lines = path.read_text().splitlines()
         assert len(lines) == 80
@@ -79,7 +80,7 @@ def test_pairs_without_links_keep_their_line(tmp_path: Path) -> None:
         file.write("house\nhouse\n\n")
     out = Aligned(tmp_path / "f", tmp_path / "b")
     told = fast_align(source, target, out)
-    assert (told["pairs"], told["empty"], told["too long"]) == (7, 2, 1)
+    assert (told["pairs"], told["skipped"]) == (7, {"an empty side": 2, "too long": 1})
     assert out.forward.read_text().endswith("\n\n\n\n")
 
 

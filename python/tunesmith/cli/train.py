@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from types import TracebackType
+from typing import Annotated, Any, Self
 
 import typer
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, table
+from tunesmith.cli.console import emit, err, note, out, table, warn
 from tunesmith.errors import InputError
+from tunesmith.lm import memory_bytes
 from tunesmith.training.model import read_model, rule_tables
 from tunesmith.training.pipeline import Training
 from tunesmith.training.pipeline import train as train_model
 from tunesmith.training.rules import find
-from tunesmith.training.text import TextSide
+from tunesmith.training.stages import News
+from tunesmith.training.text import CASES, TOKENIZERS, TextSide
 
 TRAIN_EXAMPLES = (
     "Examples:\n\n"
@@ -24,8 +28,6 @@ TRAIN_EXAMPLES = (
 )
 INSPECT_EXAMPLES = 'Examples:\n\n$ tunesmith inspect model "das haus"'
 KINDS = ("phrase", "hiero", "both")
-TOKENIZERS = ("none", "moses", "char", "sentencepiece")
-CASES = ("keep", "lower", "true")
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
@@ -57,14 +59,23 @@ def train(
     source_language: Annotated[str, typer.Option(metavar="CODE", help="As in de.")] = "de",
     target_language: Annotated[str, typer.Option(metavar="CODE", help="As in en.")] = "en",
     tokenize: Annotated[
-        str, typer.Option(metavar="NAME", help="none, moses, char or sentencepiece.")
+        str, typer.Option(metavar="NAME", help=f"{', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}.")
     ] = "none",
+    pieces: Annotated[
+        int, typer.Option(metavar="N", help="Pieces that sentencepiece and bpe cut text into.")
+    ] = 8000,
     case: Annotated[str, typer.Option(metavar="NAME", help="keep, lower or true.")] = "keep",
     longest: Annotated[int, typer.Option(metavar="N", help="Words in a sentence at most.")] = 100,
     ratio: Annotated[float, typer.Option(metavar="N", help="Length ratio at most.")] = 9.0,
     dev: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Source text to tell the coverage of.")
     ] = None,
+    dev_target: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its translation: tell the perplexity.")
+    ] = None,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="For sorting, as in 500M; the rest goes to disk.")
+    ] = "1G",
     threads: o.Threads = 0,
     json: o.Json = False,
 ) -> None:
@@ -78,8 +89,8 @@ def train(
     training = Training(
         source,
         target,
-        TextSide(source_language, tokenize, case),  # type: ignore[arg-type]
-        TextSide(target_language, tokenize, case),  # type: ignore[arg-type]
+        TextSide(source_language, tokenize, case, pieces=pieces),  # type: ignore[arg-type]
+        TextSide(target_language, tokenize, case, pieces=pieces),  # type: ignore[arg-type]
         kind,  # type: ignore[arg-type]
         tuple(lm_text or ()),
         order,
@@ -88,15 +99,13 @@ def train(
         longest=longest,
         ratio=ratio,
         dev=dev,
+        dev_target=dev_target,
+        memory=memory_bytes(memory),
     )
     began = time.perf_counter()
-    with busy("training"):
-        summary = train_model(
-            training,
-            model,
-            threads,
-            lambda stage, state: note(f"{stage}: {state}") if state == "done" else None,
-        )
+    with Bars() as bars:
+        summary = train_model(training, model, threads, bars)
+    _warn(summary["stages"])
     summary["seconds"] = time.perf_counter() - began
     if json:
         emit(summary)
@@ -106,7 +115,7 @@ def train(
     rows.columns[2].no_wrap = False
     for name, facts in summary["stages"].items():
         told = ", ".join(
-            f"{key} {value}"
+            f"{key} {_shown(value)}"
             for key, value in facts.items()
             if key not in ("seconds", "messages") and value not in ({}, [], 0)
         )
@@ -117,6 +126,70 @@ def train(
         sizes.add_row(name, f"{size / 1e6:.1f}")
     out.print(sizes)
     note(f"model in {model}; tunesmith inspect {model} PHRASE shows its rules")
+
+
+class Bars:
+    """A bar for each stage on a terminal; elsewhere a line when it is done."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[step]}", markup=False),
+            TimeElapsedColumn(),
+            console=err,
+            disable=not err.is_terminal,
+            transient=True,
+        )
+        self._bars: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, news: News) -> None:
+        """Take note of what a stage tells."""
+        if news.stage not in self._bars:
+            self._bars[news.stage] = self._progress.add_task(news.stage, total=None, step="")
+        bar = self._bars[news.stage]
+        if news.state == "going":
+            share = f"{news.done:,} of {news.total:,}" if news.total else f"{news.done:,}"
+            step = f"{news.step} {share}" if news.done else news.step
+            self._progress.update(bar, completed=news.done, total=news.total or None, step=step)
+        elif news.state in ("done", "kept"):
+            self._progress.update(bar, completed=1, total=1, step=news.state)
+            self._progress.stop_task(bar)
+            if not err.is_terminal:
+                note(f"{news.stage}: {news.state}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_shown(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return " ".join(map(_shown, value))
+    return f"{value:,}" if isinstance(value, int) else str(_rounded(value))
+
+
+def _rounded(value: object) -> object:
+    return f"{value:.4g}" if isinstance(value, float) else value
+
+
+def _warn(stages: dict[str, dict[str, Any]]) -> None:
+    """Say what stages left out or had to assume."""
+    for name, facts in stages.items():
+        for message in facts.get("messages", []):
+            warn(f"{name}: {message}")
+        for reason, count in {**facts.get("dropped", {}), **facts.get("skipped", {})}.items():
+            warn(f"{name}: {count:,} sentence pairs left out: {reason}")
 
 
 def inspect(

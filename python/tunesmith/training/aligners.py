@@ -71,15 +71,17 @@ def align(
     *,
     threads: int = 0,
     progress: Progress | None = None,
-) -> Aligned:
-    """Align two files of tokenised sentences and return where the links are.
+) -> dict[str, Any]:
+    """Align two files of tokenised sentences and return what there is to tell about it.
 
     `fast_align` is ours. `hmm`, the IBM models and `thot-fast_align` come from sil-thot (the extra
     `thot`), `eflomal` is a program of its own that is called as one (the extra `eflomal`). Refuses
     a name that is none of these and programs that are not installed.
     """
+    facts: dict[str, Any] = {"aligner": aligner}
     if aligner == "fast_align":
-        fast_align(source, target, out, FastAlign(iterations), threads=threads, progress=progress)
+        options = FastAlign(iterations)
+        facts |= fast_align(source, target, out, options, threads=threads, progress=progress)
     elif aligner == "eflomal":
         _eflomal(source, target, out)
     elif aligner in THOT:
@@ -88,7 +90,7 @@ def align(
         raise InputError(
             f"no aligner named {aligner!r}", remedy=f"use one of {', '.join(ALIGNERS)}"
         )
-    return out
+    return facts
 
 
 def fast_align(
@@ -100,7 +102,8 @@ def fast_align(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Align two files; return the numbers of pairs and of those left without links.
+    """Align two files; return the number of pairs, of those left without links by reason, and the
+    tensions of the diagonal.
 
     The links do not depend on `threads`. Refuses files of unequal length and invalid UTF-8.
     """
@@ -113,7 +116,12 @@ def fast_align(
         threads=threads,
         progress=progress,
     )
-    return {"pairs": pairs, "empty": empty, "too long": long, "tensions": tuple(tensions)}
+    skipped = {"an empty side": empty, "too long": long}
+    return {
+        "pairs": pairs,
+        "skipped": {reason: count for reason, count in skipped.items() if count},
+        "tensions": list(tensions),
+    }
 
 
 def _thot(source: Path, target: Path, out: Aligned, model: str, iterations: int) -> None:

@@ -10,8 +10,20 @@ from typing import Any
 from tunesmith import _core
 from tunesmith._core import AtomicWriter, RuleTable
 from tunesmith.errors import InputError
+from tunesmith.training.text import PIECES, TextSide, read_case
 
 FORMAT = 1
+SIDES = ("source", "target")
+
+
+def pieces_file(side: str) -> str:
+    """Return the name of the file with a side's pieces."""
+    return f"pieces.{side}.model"
+
+
+def case_file(side: str) -> str:
+    """Return the name of the file with a side's truecasing table."""
+    return f"case.{side}"
 
 
 def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, Any]) -> Path:
@@ -26,16 +38,14 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
         "[files]",
         *(f'"{name}" = {size}  # bytes' for name, size in summary["files"].items()),
     ]
-    for side in ("source", "target"):
-        recorded = config[f"{side}_side"]
-        lines += [
-            "",
-            f"[{side}]",
-            *(
-                f"{key} = {_text(recorded[key])}"
-                for key in ("language", "tokenize", "case", "model")
-            ),
-        ]
+    for name in SIDES:
+        side: Mapping[str, Any] = config[f"{name}_side"]
+        recorded = {key: side[key] for key in ("language", "tokenize", "case")}
+        if side["tokenize"] in PIECES:
+            recorded["pieces"] = pieces_file(name)
+        if side["case"] == "true":
+            recorded["truecase"] = case_file(name)
+        lines += ["", f"[{name}]", *(f"{key} = {_text(text)}" for key, text in recorded.items())]
     lines += ["", "[made_from]"]
     lines += [f"# {item}" for item in config["inputs"]]
     lines += [f"pairs = {stages['text']['pairs']}", f'aligner = "{config["aligner"]}"']
@@ -67,6 +77,27 @@ def read_model(folder: Path) -> dict[str, Any]:
             remedy="train it again with this version",
         )
     return told
+
+
+def text_sides(folder: Path) -> tuple[TextSide, TextSide]:
+    """Return how the model's source and target text are prepared and restored.
+
+    >>> source, target = text_sides(Path("model"))  # doctest: +SKIP
+    >>> target.restore(translate(source.prepare("Das ist ein Haus.")))  # doctest: +SKIP
+    """
+    told = read_model(folder)
+    source, target = (_side(folder, told[name]) for name in SIDES)
+    return source, target
+
+
+def _side(folder: Path, told: Mapping[str, str]) -> TextSide:
+    side = TextSide(
+        told["language"],
+        told["tokenize"],  # type: ignore[arg-type]
+        told["case"],  # type: ignore[arg-type]
+        str(folder / told["pieces"]) if "pieces" in told else "",
+    )
+    return read_case(side, folder / told["truecase"]) if "truecase" in told else side
 
 
 def rule_tables(folder: Path) -> dict[str, RuleTable]:

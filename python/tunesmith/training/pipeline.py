@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +15,10 @@ from tunesmith import lm
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 from tunesmith.runs import fingerprint
+from tunesmith.runs.atomic import atomic_write
 from tunesmith.training.aligners import Aligned, align
 from tunesmith.training.alignment import symmetrise_files
-from tunesmith.training.model import write_model
+from tunesmith.training.model import SIDES, case_file, pieces_file, write_model
 from tunesmith.training.rules import (
     AlignedCorpus,
     HieroOptions,
@@ -25,11 +27,11 @@ from tunesmith.training.rules import (
     make_hiero_table,
     make_phrase_table,
 )
-from tunesmith.training.text import PairFilter, TextSide, paired
+from tunesmith.training.stages import Progress, Stages, Tell, counted
+from tunesmith.training.text import PIECES, PairFilter, TextSide, paired, read_case, write_case
 
 Kind = Literal["phrase", "hiero", "both"]
-Tell = Callable[[str, str], None]
-PHRASES, HIERO = "phrases.rules", "hiero.rules"
+PHRASES, HIERO, MODEL = "phrases.rules", "hiero.rules", "lm.tlm"
 
 
 @dataclass(frozen=True)
@@ -51,62 +53,23 @@ class Training:
     phrases: PhraseOptions = field(default_factory=PhraseOptions)
     hiero: HieroOptions = field(default_factory=HieroOptions)
     dev: Path | None = None
+    """Source text to tell the coverage of."""
+    dev_target: Path | None = None
+    """Its translation, to tell the perplexity of."""
     memory: int = 1 << 30
 
     def config(self) -> dict[str, Any]:
         """Return everything that the result depends on, with fingerprints of the files."""
         files = [self.source, self.target, *self.lm_texts]
-        files += [path for path in (self.alignment, self.dev) if path is not None]
-        plain = {
-            key: value
-            for key, value in asdict(self).items()
-            if key not in ("source", "target", "lm_texts", "alignment", "dev", "memory")
-        }
+        files += [path for path in (self.alignment, self.dev, self.dev_target) if path is not None]
+        files += [Path(side.model) for side in (self.source_side, self.target_side) if side.model]
+        places = ("source", "target", "lm_texts", "alignment", "dev", "dev_target", "memory")
+        plain = {key: value for key, value in asdict(self).items() if key not in places}
+        for side in SIDES:
+            plain[f"{side}_side"]["model"] = ""
         whole = {**plain, "inputs": [fingerprint(file) for file in files]}
         config: dict[str, Any] = json.loads(json.dumps(whole))
         return config
-
-
-class Stages:
-    """Which stages are done, kept beside the model so that a killed training goes on."""
-
-    def __init__(self, folder: Path, config: dict[str, Any]) -> None:
-        self.file = folder / "stages.json"
-        self.done: dict[str, Any] = {}
-        if self.file.exists():
-            try:
-                kept = json.loads(self.file.read_text())
-            except ValueError:
-                kept = {}
-            if _contents(kept.get("config", {})) != _contents(config):
-                raise InputError(
-                    "the folder holds a model trained from other text or with other options",
-                    str(folder),
-                    remedy="name a new folder, or remove this one",
-                )
-            self.done = kept["done"]
-        elif any(folder.iterdir()):
-            raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
-        self.config = config
-
-    def run(self, name: str, outputs: Sequence[Path], work: Callable[[], dict[str, Any]]) -> None:
-        """Do a stage, unless it is done and its outputs are there."""
-        if name in self.done and all(output.exists() for output in outputs):
-            return
-        began = time.perf_counter()
-        facts = work()
-        self.done[name] = {**facts, "seconds": round(time.perf_counter() - began, 3)}
-        with AtomicWriter(str(self.file)) as out:
-            out.write(json.dumps({"config": self.config, "done": self.done}, indent=1))
-
-
-def _contents(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration without the places of its files: those may move."""
-    inputs = [
-        {key: value for key, value in item.items() if key not in ("path", "file")}
-        for item in config.get("inputs", [])
-    ]
-    return {**config, "inputs": inputs}
 
 
 def train(
@@ -114,133 +77,196 @@ def train(
 ) -> dict[str, Any]:
     """Train a model directory and return what is in it.
 
-    `tell(stage, state)` hears of every stage, before ("begun") and after ("done"). A training that
-    was stopped goes on after its last finished stage. Refuses text of unequal length, text without
-    a usable pair, and a folder that holds something else.
+    `tell` hears of every stage: that it began, how far it is, that it is done, or that it was kept
+    from an earlier training. A training that was stopped goes on after its last finished stage.
+    Refuses text of unequal length, text without a usable pair, and a folder that holds something
+    else.
     """
+    config = training.config()
     folder.mkdir(parents=True, exist_ok=True)
-    stages = Stages(folder, training.config())
+    stages = Stages(folder, config, tell or (lambda news: None))
     work = folder / "work"
     work.mkdir(exist_ok=True)
     corpus = work / "corpus.source", work / "corpus.target"
     links = work / "alignment"
-    hear = tell or (lambda stage, state: None)
-
-    def stage(name: str, outputs: Sequence[Path], job: Callable[[], dict[str, Any]]) -> None:
-        hear(name, "begun")
-        stages.run(name, outputs, job)
-        hear(name, "done")
-
-    cases = folder / "case.source", folder / "case.target"
-    wanted = [
-        path
-        for path, side in zip(cases, (training.source_side, training.target_side), strict=True)
-        if side.case == "true"
-    ]
+    learnt = _learn(training, folder, stages)
+    sides = _sides(training, folder)
     given = () if training.alignment is None else (links,)
-    stage("text", [*corpus, *wanted, *given], lambda: _prepare(training, corpus, cases, links))
+    stages.run("text", [*corpus, *given], partial(_prepare, training, sides, corpus, links))
     if training.alignment is None:
-        sides = Aligned(work / "forward", work / "backward")
-        stage("align", [sides.forward, sides.backward], lambda: _align(training, corpus, sides))
-        stage(
-            "symmetrise",
-            [links],
-            lambda: {
-                "lines": symmetrise_files(
-                    sides.forward, sides.backward, links, training.heuristic, threads=threads
-                )
-            },
-        )
-    stage("lm", [folder / "lm.tlm"], lambda: _language_model(training, corpus, folder, threads))
+        directed = Aligned(work / "forward", work / "backward")
+        outputs = [directed.forward, directed.backward]
+        stages.run("align", outputs, partial(_align, training, corpus, directed, threads))
+        stages.run("symmetrise", [links], partial(_symmetrise, training, directed, links, threads))
+    model = folder / MODEL
+    stages.run("lm", [model], partial(_language_model, training, sides[1], corpus, model, threads))
     names = {"phrase": [PHRASES], "hiero": [HIERO], "both": [PHRASES, HIERO]}[training.kind]
     tables = [folder / name for name in names]
     for out in tables:
-        stage(out.stem, [out], partial(_rules, training, corpus, links, out, threads))
-    if training.dev is not None:
-        stage("dev", [], lambda: _dev(training, folder, tables))
-    summary = {"stages": stages.done, "files": {path.name: path.stat().st_size for path in tables}}
-    summary["files"]["lm.tlm"] = (folder / "lm.tlm").stat().st_size
-    write_model(folder, training.config(), summary)
+        stages.run(out.stem, [out], partial(_rules, training, corpus, links, out, threads))
+    if training.dev is not None or training.dev_target is not None:
+        stages.run("dev", [], partial(_dev, training, sides, tables[0], model))
+    files = [*tables, model, *learnt]
+    summary = {"stages": stages.done, "files": {path.name: path.stat().st_size for path in files}}
+    write_model(folder, config, summary)
     return summary
 
 
-def _side(side: TextSide, table: Path) -> TextSide:
-    """Return the side with the truecasing table that was learnt for it."""
-    if side.case != "true":
-        return side
-    pairs = (line.split("\t", 1) for line in Lines(str(table)))
-    return TextSide(side.language, side.tokenize, "true", side.model, dict(pairs))
+def _learn(training: Training, folder: Path, stages: Stages) -> list[Path]:
+    """Learn truecasing and pieces where they are wanted; return their files."""
+    texts = (training.source, training.target)
+    sides = list(zip(SIDES, (training.source_side, training.target_side), texts, strict=True))
+    cased = {folder / case_file(name): (side, text) for name, side, text in sides if _cased(side)}
+    cut = {
+        folder / pieces_file(name): (side, folder / case_file(name), text)
+        for name, side, text in sides
+        if side.tokenize in PIECES
+    }
+
+    def learn_case(progress: Progress) -> dict[str, Any]:
+        words = {}
+        for path, (side, text) in cased.items():
+            learnt = side.learn_case(counted(Lines(text), path.name, progress))
+            write_case(learnt, path)
+            words[path.name] = len(learnt.truecase)
+        return {"words": words}
+
+    def learn_pieces(progress: Progress) -> dict[str, Any]:
+        for path, (side, table, text) in cut.items():
+            if side.model:
+                content = Path(side.model).read_bytes()
+            else:
+                ready = read_case(side, table) if _cased(side) else side
+                content = ready.learn_pieces(counted(Lines(text), path.name, progress))
+            with atomic_write(path) as out:
+                out.write(content)
+        return {}
+
+    if cased:
+        stages.run("case", list(cased), learn_case)
+    if cut:
+        stages.run("pieces", list(cut), learn_pieces)
+    return [*cased, *cut]
+
+
+def _cased(side: TextSide) -> bool:
+    return side.case == "true"
+
+
+def _sides(training: Training, folder: Path) -> tuple[TextSide, TextSide]:
+    """Return both sides with what was learnt for them."""
+
+    def ready(name: str, side: TextSide) -> TextSide:
+        if side.tokenize in PIECES:
+            side = replace(side, model=str(folder / pieces_file(name)))
+        return read_case(side, folder / case_file(name)) if _cased(side) else side
+
+    return ready(SIDES[0], training.source_side), ready(SIDES[1], training.target_side)
 
 
 def _prepare(
-    training: Training, corpus: tuple[Path, Path], cases: tuple[Path, Path], links: Path
+    training: Training,
+    sides: tuple[TextSide, TextSide],
+    corpus: tuple[Path, Path],
+    links: Path,
+    progress: Progress,
 ) -> dict[str, Any]:
-    files = training.source, training.target
-    sides = [training.source_side, training.target_side]
-    for number, side in enumerate(sides):
-        if side.case == "true":
-            learnt = side.learn_case(Lines(str(files[number])))
-            with AtomicWriter(str(cases[number])) as out:
-                out.write("".join(f"{lower}\t{form}\n" for lower, form in learnt.truecase.items()))
-            sides[number] = learnt
+    names = str(training.source), str(training.target)
     keeper = PairFilter(training.longest, training.ratio)
-    alignment: Iterable[str] = () if training.alignment is None else Lines(str(training.alignment))
-    given = iter(alignment)
-    names = str(files[0]), str(files[1])
-    with AtomicWriter(str(corpus[0])) as one, AtomicWriter(str(corpus[1])) as other:
-        kept_links = []
-        for left, right in paired(Lines(names[0]), Lines(names[1]), names):
+    lines = counted(Lines(names[0]), "preparing", progress)
+    pairs: Iterable[tuple[str, str]] = paired(lines, Lines(names[1]), names)
+    with ExitStack() as stack:
+        one, other = (stack.enter_context(AtomicWriter(path)) for path in corpus)
+        if training.alignment is None:
+            aligned: Iterable[tuple[tuple[str, str], str]] = zip(pairs, repeat(""))
+        else:
+            kept = stack.enter_context(AtomicWriter(links))
+            aligned = _with_links(pairs, training.alignment, names[0])
+        for (left, right), given in aligned:
             source, target = sides[0].prepare(left), sides[1].prepare(right)
-            line = next(given, None)
-            if training.alignment is not None and line is None:
-                raise InputError(
-                    "the alignment ends before the text",
-                    str(training.alignment),
-                    remedy="give one line of links per sentence pair",
-                )
             if keeper.keep(source, target):
                 one.write(source + "\n")
                 other.write(target + "\n")
-                kept_links.append(line or "")
+                if training.alignment is not None:
+                    kept.write(given + "\n")
         if keeper.kept == 0:
             raise InputError(
                 "no sentence pair can be learnt from",
                 names[0],
                 remedy="check the text, --longest and --ratio",
             )
-    if training.alignment is not None:
-        with AtomicWriter(str(links)) as out:
-            out.write("".join(f"{line}\n" for line in kept_links))
     return {"pairs": keeper.kept, "dropped": dict(keeper.dropped)}
 
 
-def _align(training: Training, corpus: tuple[Path, Path], sides: Aligned) -> dict[str, Any]:
-    align(*corpus, sides, training.aligner)
-    return {"aligner": training.aligner}
+def _with_links(
+    pairs: Iterable[tuple[str, str]], alignment: Path, text: str
+) -> Iterable[tuple[tuple[str, str], str]]:
+    """Yield pairs with their links; refuse a file with fewer or more lines than the text."""
+    links = iter(Lines(alignment))
+    count = 0
+    for count, pair in enumerate(pairs, 1):
+        given = next(links, None)
+        if given is None:
+            raise InputError(
+                f"the alignment ends after {count - 1} lines, but {text} goes on",
+                str(alignment),
+                count,
+                "give one line of links per sentence pair",
+            )
+        yield pair, given
+    if next(links, None) is not None:
+        raise InputError(
+            f"the alignment goes on, but {text} ends after {count} lines",
+            str(alignment),
+            count + 1,
+            "give one line of links per sentence pair",
+        )
+
+
+def _align(
+    training: Training,
+    corpus: tuple[Path, Path],
+    out: Aligned,
+    threads: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    return align(*corpus, out, training.aligner, threads=threads, progress=progress)
+
+
+def _symmetrise(
+    training: Training, directed: Aligned, links: Path, threads: int, progress: Progress
+) -> dict[str, Any]:
+    lines = symmetrise_files(
+        directed.forward, directed.backward, links, training.heuristic, threads=threads
+    )
+    return {"lines": lines}
 
 
 def _language_model(
-    training: Training, corpus: tuple[Path, Path], folder: Path, threads: int
+    training: Training,
+    side: TextSide,
+    corpus: tuple[Path, Path],
+    out: Path,
+    threads: int,
+    progress: Progress,
 ) -> dict[str, Any]:
-    side = _side(training.target_side, folder / "case.target")
-    more = [side.prepare(line) for text in training.lm_texts for line in Lines(str(text))]
-    if more:
-        made = lm.estimate(
-            sentences=[*Lines(str(corpus[1])), *more],
-            order=training.order,
-            memory=training.memory,
-            threads=threads,
-            skip_symbols=True,
-        )
-    else:
-        made = lm.estimate(
-            corpus[1],
-            order=training.order,
-            memory=training.memory,
-            threads=threads,
-            skip_symbols=True,
-        )
-    made.model().save(folder / "lm.tlm")
+    texts = [corpus[1]]
+    if training.lm_texts:
+        more = corpus[1].with_name("more.target")
+        with AtomicWriter(more) as file:
+            for text in training.lm_texts:
+                for line in counted(Lines(text), "preparing", progress):
+                    file.write(side.prepare(line) + "\n")
+        texts.append(more)
+    made = lm.estimate(
+        texts,
+        order=training.order,
+        memory=training.memory,
+        threads=threads,
+        skip_symbols=True,
+        progress=progress,
+    )
+    made.model().save(out)
     return {
         "order": training.order,
         "sentences": made.sentences,
@@ -251,32 +277,58 @@ def _language_model(
 
 
 def _rules(
-    training: Training, corpus: tuple[Path, Path], links: Path, out: Path, threads: int
+    training: Training,
+    corpus: tuple[Path, Path],
+    links: Path,
+    out: Path,
+    threads: int,
+    progress: Progress,
 ) -> dict[str, Any]:
     """Extract phrase pairs or hierarchical rules, by the name of the table."""
+    progress("reading", 0, 0)
     aligned = AlignedCorpus(*corpus, links, skip_bad=True)
     if out.name == PHRASES:
-        made = make_phrase_table(
-            aligned, out, training.phrases, memory=training.memory, threads=threads
-        )
+        make = partial(make_phrase_table, options=training.phrases)
     else:
-        made = make_hiero_table(
-            aligned, out, training.hiero, memory=training.memory, threads=threads
-        )
+        make = partial(make_hiero_table, options=training.hiero)
+    made = make(aligned, out, memory=training.memory, threads=threads, progress=progress)
     return asdict(made) | {"skipped": {reason: count for reason, count, _ in aligned.skipped}}
 
 
-def _dev(training: Training, folder: Path, tables: Sequence[Path]) -> dict[str, Any]:
-    """Return the share of the dev set's words that some rule translates."""
-    assert training.dev is not None
-    side = _side(training.source_side, folder / "case.source")
-    table = RuleTable(tables[0])
-    words = covered = 0
-    for line in Lines(str(training.dev)):
-        sentence = side.prepare(line).split()
-        words += len(sentence)
-        covered += len(_covered(table, sentence))
-    return {"words": words, "covered": covered, "coverage": covered / max(words, 1)}
+def _dev(
+    training: Training,
+    sides: tuple[TextSide, TextSide],
+    rules: Path,
+    model: Path,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return the share of the dev set's words that some rule translates, and the perplexity of its
+    translation."""
+    facts: dict[str, Any] = {}
+    texts: list[list[str]] = []
+    for path, side in zip((training.dev, training.dev_target), sides, strict=True):
+        lines = [] if path is None else counted(Lines(path), path.name, progress)
+        texts.append([side.prepare(line) for line in lines])
+        if path is not None and not any(texts[-1]):
+            raise InputError("the dev set is empty", str(path), remedy="give text, or no dev set")
+    source, target = texts
+    if training.dev is not None and training.dev_target is not None:
+        for _ in paired(source, target, (str(training.dev), str(training.dev_target))):
+            pass
+    if training.dev is not None:
+        table = RuleTable(rules)
+        words = sum(len(line.split()) for line in source)
+        covered = sum(len(_covered(table, line.split())) for line in source)
+        facts |= {"words": words, "covered": covered, "coverage": covered / max(words, 1)}
+    if training.dev_target is not None:
+        found = lm.LanguageModel.load(model).measure(target)
+        facts |= {
+            "perplexity": found.perplexity,
+            "perplexity_known": found.perplexity_known,
+            "tokens": found.tokens,
+            "unknown": found.unknown,
+        }
+    return facts
 
 
 def _covered(table: RuleTable, sentence: Sequence[str]) -> set[int]:

@@ -1,57 +1,87 @@
-"""Text on its way into a model and out again: tokens, case, filters; recorded with the model."""
+"""Text on its way into a model and out again: tokens, case, pieces, filters; recorded with it."""
 
 from __future__ import annotations
 
+import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 
-Tokenizer = Literal["moses", "none", "char", "sentencepiece"]
+Tokenizer = Literal["none", "moses", "char", "sentencepiece", "bpe"]
 Case = Literal["keep", "lower", "true"]
+TOKENIZERS: tuple[Tokenizer, ...] = ("none", "moses", "char", "sentencepiece", "bpe")
+CASES: tuple[Case, ...] = ("keep", "lower", "true")
+PIECES = ("sentencepiece", "bpe")
+SPACE = "▁"
+"""What stands for a space inside text that is cut into pieces or characters."""
+LEARNT_FROM = 1_000_000
+"""Lines that pieces are learnt from at most."""
+
+_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+_UNSPACED = "[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
+"""Chinese and Japanese characters and their punctuation, between which spaces mean nothing."""
+_NO_SPACE = re.compile(f"(?<={_UNSPACED}) (?={_UNSPACED})")
 
 
 @dataclass(frozen=True)
 class TextSide:
     """How one side of a corpus is prepared, and how that is undone.
 
-    `moses` tokenises and detokenises as the Moses scripts do (sacremoses), `char` takes every
-    character that is no space for a word (Chinese, Japanese), `sentencepiece` uses the model in
-    `model`, `none` leaves the words as they stand. `lower` and `true` fold case: the latter keeps
-    names, by a table learnt from the text, in `truecase`.
+    `moses` tokenises and detokenises as the Moses scripts do (sacremoses); `char` takes every
+    character for a word (Chinese, Japanese); `sentencepiece` and `bpe` cut text into about
+    `pieces` different pieces, by the model in the file `model`, which training makes where none is
+    given; `none` leaves the words as they stand. `lower` and `true` fold case before that: the
+    latter keeps names, by a table learnt from the text, in `truecase`.
+
+    Control characters count as spaces. `restore` gives back what `prepare` was given, but for
+    case, repeated spaces and, with `moses`, spaces that people set in other ways than its rules.
 
     >>> side = TextSide(tokenize="char")
-    >>> side.prepare("你好 吗"), side.restore("你 好 吗")
-    ('你 好 吗', '你好吗')
+    >>> side.prepare("你 好吗 OK go"), side.restore("你 好 吗 ▁ O K ▁ g o")
+    ('你 好 吗 ▁ O K ▁ g o', '你好吗 OK go')
     """
 
     language: str = "en"
     tokenize: Tokenizer = "none"
     case: Case = "keep"
     model: str = ""
+    pieces: int = 8000
     truecase: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("tokenisation", self.tokenize, TOKENIZERS),
+            ("case", self.case, CASES),
+        ):
+            if value not in choices:
+                raise InputError(f"{name} {value!r}", remedy=f"use one of {', '.join(choices)}")
+        if self.pieces < 1:
+            raise InputError(f"{self.pieces} pieces", remedy="give a number above 0")
 
     def prepare(self, line: str) -> str:
         """Return the line as the model sees it: words between single spaces."""
-        words = self._split(" ".join(line.split()))
-        if self.case == "lower":
-            words = [word.lower() for word in words]
-        elif self.case == "true" and words:
-            words = [self.truecase.get(words[0].lower(), words[0]), *words[1:]]
+        words = self._cased(self._words(line))
+        if self.tokenize == "char":
+            return " ".join(_NO_SPACE.sub("", " ".join(words)).replace(" ", SPACE))
+        if self.tokenize in PIECES:
+            pieces: list[str] = self._pieces.encode(" ".join(words), out_type=str)
+            return " ".join(pieces)
         return " ".join(words)
 
     def restore(self, words: str) -> str:
         """Return what the model wrote as text."""
         if self.tokenize == "moses":
             text: str = self._moses[1].detokenize(words.split())
-        elif self.tokenize == "char":
-            text = words.replace(" ", "")
-        elif self.tokenize == "sentencepiece":
-            text = self._pieces.decode(words.split())
+        elif self.tokenize == "char" or self.tokenize in PIECES:
+            text = words.replace(" ", "").replace(SPACE, " ").strip()
         else:
             text = words
         return text[:1].upper() + text[1:] if self.case == "true" else text
@@ -61,25 +91,54 @@ class TextSide:
         begin a sentence."""
         forms: dict[str, Counter[str]] = {}
         for line in lines:
-            for word in self._split(" ".join(line.split()))[1:]:
+            for word in self._words(line)[1:]:
                 forms.setdefault(word.lower(), Counter())[word] += 1
         table = {
-            lower: best
-            for lower, seen in forms.items()
-            if (best := min(seen, key=lambda form: (-seen[form], form)))
+            lower: min(seen, key=lambda form: (-seen[form], form)) for lower, seen in forms.items()
         }
-        return TextSide(self.language, self.tokenize, "true", self.model, table)
+        return replace(self, case="true", truecase=table)
 
-    def _split(self, line: str) -> list[str]:
+    def learn_pieces(self, lines: Iterable[str]) -> bytes:
+        """Return a model of pieces, the content of a file that `model` may name.
+
+        Learnt from the first million lines. Text with few different words gives fewer pieces than
+        `pieces`; text without words is refused.
+        """
+        given = (" ".join(self._cased(self._words(line))) for line in islice(lines, LEARNT_FROM))
+        out = io.BytesIO()
+        try:
+            _sentencepiece().SentencePieceTrainer.train(
+                sentence_iterator=(line for line in given if line),
+                model_writer=out,
+                model_type="bpe" if self.tokenize == "bpe" else "unigram",
+                vocab_size=self.pieces,
+                hard_vocab_limit=False,
+                # Nothing is to be lost on the way back to text.
+                normalization_rule_name="identity",
+                character_coverage=1.0,
+                num_threads=1,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise InputError(
+                f"no pieces can be learnt ({error})",
+                remedy="check the text, or try --tokenize char",
+            ) from None
+        return out.getvalue()
+
+    def _words(self, line: str) -> list[str]:
+        line = " ".join(line.translate(_CONTROL).split())
         if self.tokenize == "moses":
             tokens: list[str] = self._moses[0].tokenize(line, escape=False)
             return tokens
-        if self.tokenize == "char":
-            return [character for character in line if not character.isspace()]
-        if self.tokenize == "sentencepiece":
-            pieces: list[str] = self._pieces.encode(line, out_type=str)
-            return pieces
-        return line.split()
+        return line.split(" ") if line else []
+
+    def _cased(self, words: list[str]) -> list[str]:
+        if self.case == "lower":
+            return [word.lower() for word in words]
+        if self.case == "true" and words:
+            return [self.truecase.get(words[0].lower(), words[0]), *words[1:]]
+        return words
 
     @cached_property
     def _moses(self) -> tuple[Any, Any]:
@@ -93,15 +152,43 @@ class TextSide:
 
     @cached_property
     def _pieces(self) -> Any:
-        try:
-            from sentencepiece import SentencePieceProcessor
-        except ImportError:
-            raise InputError(
-                "subwords need sentencepiece", remedy="pip install sentencepiece"
-            ) from None
         if not Path(self.model).is_file():
-            raise InputError("no such sentencepiece model", self.model, remedy="check the path")
-        return SentencePieceProcessor(model_file=self.model)
+            raise InputError("no such model of pieces", self.model, remedy="check the path")
+        try:
+            return _sentencepiece().SentencePieceProcessor(model_file=self.model)
+        except RuntimeError:
+            raise InputError(
+                "not a model of sentencepiece", self.model, remedy="learn or copy it again"
+            ) from None
+
+
+def _sentencepiece() -> Any:
+    try:
+        import sentencepiece
+    except ImportError:
+        raise InputError(
+            "pieces need sentencepiece", remedy="pip install 'tunesmith[train]'"
+        ) from None
+    return sentencepiece
+
+
+def write_case(side: TextSide, path: Path) -> None:
+    """Write a truecasing table: lower-cased word, tab, form."""
+    with AtomicWriter(path) as out:
+        out.write("".join(f"{lower}\t{form}\n" for lower, form in side.truecase.items()))
+
+
+def read_case(side: TextSide, path: Path) -> TextSide:
+    """Return the side with the truecasing table of a file."""
+    table: dict[str, str] = {}
+    for number, line in enumerate(Lines(path), 1):
+        lower, tab, form = line.partition("\t")
+        if not tab:
+            raise InputError(
+                "not a truecasing table: no tab", str(path), number, "train the model again"
+            )
+        table[lower] = form
+    return replace(side, truecase=table)
 
 
 @dataclass

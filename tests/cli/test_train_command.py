@@ -1,0 +1,81 @@
+"""`tunesmith train` and `inspect` as one types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from running import on_a_terminal, process, tunesmith
+
+SOURCE = "das haus ist klein\ndas buch ist alt\nein haus\nein buch\n" * 10
+TARGET = "the house is small\nthe book is old\na house\na book\n" * 10
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "src").write_text(SOURCE)
+    (tmp_path / "tgt").write_text(TARGET)
+    return tmp_path / "src", tmp_path / "tgt"
+
+
+def test_from_text_to_rules(texts: tuple[Path, Path], tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    words = ("train", *texts, "--model", model, "--order", 3, "--threads", 1)
+    ran = tunesmith(*words, "--dev", texts[0], "--dev-target", texts[1])
+    assert ran.code == 0, ran.err
+    assert "perplexity" in ran.out
+    assert "coverage 1" in ran.out
+    assert "align: done" in ran.err
+    again = tunesmith(*words, "--dev", texts[0], "--dev-target", texts[1], "--json")
+    assert "align: kept" in again.err
+    assert set(again.object["files"]) == {"phrases.rules", "hiero.rules", "lm.tlm"}
+    assert again.object["stages"]["dev"]["coverage"] == 1
+    found = tunesmith("inspect", model, "das haus", "--json").object
+    assert found["phrases"][0]["target"] == "the house"
+
+
+def test_what_was_left_out_is_told(texts: tuple[Path, Path], tmp_path: Path) -> None:
+    texts[0].write_text(SOURCE + "\n" + "wort " * 10_000 + "\n")
+    texts[1].write_text(TARGET + "x\nword\n")
+    ran = tunesmith("train", *texts, "--model", tmp_path / "model", "--kind", "phrase")
+    assert ran.code == 0, ran.err
+    assert "text: 1 sentence pairs left out: an empty side" in ran.err
+    assert "text: 1 sentence pairs left out: more than 100 words" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kind", "syntax"], "use one of phrase, hiero, both"),
+        (["--tokenize", "words"], "use one of none, moses, char, sentencepiece, bpe"),
+        (["--case", "upper"], "use one of keep, lower, true"),
+        (["--aligner", "giza"], "use one of fast_align, eflomal"),
+        (["--order", "9"], "orders are 1 to 6"),
+        (["--memory", "lots"], "write it as in 500M or 2G"),
+        (["--tokenize", "bpe", "--pieces", "0"], "0 pieces"),
+        (["--alignment", "absent"], "absent: cannot read: No such file"),
+    ],
+)
+def test_options_that_cannot_be_used_say_what_can(
+    texts: tuple[Path, Path], tmp_path: Path, options: list[str], message: str
+) -> None:
+    ran = tunesmith("train", *texts, "--model", tmp_path / "model", *options)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.out == ""
+
+
+def test_bad_text_ends_with_file_line_and_remedy(texts: tuple[Path, Path], tmp_path: Path) -> None:
+    texts[1].write_bytes(b"the house\n\xff\n")
+    ran = process("train", *texts, "--model", tmp_path / "model")
+    assert ran.code == 2
+    assert f"{texts[1]}:2: invalid UTF-8" in ran.err
+    assert "iconv" in ran.err
+
+
+def test_a_terminal_sees_a_bar_for_each_stage(texts: tuple[Path, Path], tmp_path: Path) -> None:
+    shown = on_a_terminal("train", *texts, "--model", tmp_path / "model", "--order", 2)
+    for stage in ("text", "align", "symmetrise", "lm", "phrases", "hiero"):
+        assert stage in shown
+    assert "━" in shown
+    assert ": done" not in shown

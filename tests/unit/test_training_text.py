@@ -1,0 +1,136 @@
+"""Text on its way into a model and out again."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunesmith.errors import InputError
+from tunesmith.training.model import read_model, rule_tables, text_sides
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.text import TextSide, read_case
+
+SOURCE = ["Das Haus ist klein.", "Das alte Haus!", "Ein Buch, ein Haus.", "Das Buch ist alt."]
+TARGET = ["The house is small.", "The old house!", "A book, a house.", "The book is old."]
+CHINESE = ["这 是一本书。", "那是一所房子。", "书很旧。", "房子很旧，iPhone 12 很新。"]
+
+needs_pieces = pytest.mark.skipif(
+    importlib.util.find_spec("sentencepiece") is None, reason="sentencepiece is not installed"
+)
+needs_moses = pytest.mark.skipif(
+    importlib.util.find_spec("sacremoses") is None, reason="sacremoses is not installed"
+)
+CUTS = [
+    "none",
+    pytest.param("moses", marks=needs_moses),
+    "char",
+    pytest.param("sentencepiece", marks=needs_pieces),
+    pytest.param("bpe", marks=needs_pieces),
+]
+
+
+def write(folder: Path, name: str, lines: list[str]) -> Path:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def trained(
+    folder: Path, tokenize: str, case: str = "keep", source: list[str] = SOURCE, **options: object
+) -> Path:
+    training = Training(
+        write(folder, "src", source * 10),
+        write(folder, "tgt", TARGET * 10),
+        TextSide("de", tokenize, case, pieces=40),  # type: ignore[arg-type]
+        TextSide("en", tokenize, case, pieces=40),  # type: ignore[arg-type]
+        kind="phrase",
+        order=3,
+        **options,  # type: ignore[arg-type]
+    )
+    train(training, folder / "model", 1)
+    return folder / "model"
+
+
+@pytest.mark.parametrize("case", ["keep", "lower", "true"])
+@pytest.mark.parametrize("tokenize", CUTS)
+def test_a_model_knows_how_its_text_was_made(tmp_path: Path, tokenize: str, case: str) -> None:
+    model = trained(tmp_path, tokenize, case)
+    source, target = text_sides(model)
+    corpus = (model / "work" / "corpus.target").read_text(encoding="utf-8").splitlines()
+    assert [target.prepare(line) for line in TARGET] == corpus[:4]
+    expected = [line.lower() for line in TARGET] if case == "lower" else TARGET
+    assert [target.restore(line) for line in corpus[:4]] == expected
+    table = rule_tables(model)["phrases"]
+    words = source.prepare(SOURCE[0]).split()
+    assert all(table.source_id(word) is not None for word in words)
+    assert (source.language, target.language) == ("de", "en")
+    files = read_model(model)["files"]
+    assert ("case.source" in files) == (case == "true")
+    assert ("pieces.target.model" in files) == (tokenize in ("sentencepiece", "bpe"))
+    assert all((model / name).stat().st_size == size for name, size in files.items())
+
+
+def test_chinese_is_cut_into_characters_and_put_together_again(tmp_path: Path) -> None:
+    source = text_sides(trained(tmp_path, "char", source=CHINESE))[0]
+    assert source.prepare(CHINESE[0]) == "这 是 一 本 书 。"
+    assert source.restore(source.prepare(CHINESE[0])) == "这是一本书。"
+    assert source.restore(source.prepare(CHINESE[3])) == CHINESE[3]
+
+
+@needs_pieces
+def test_pieces_made_elsewhere_are_kept_with_the_model(tmp_path: Path) -> None:
+    side = TextSide("de", "bpe", pieces=30)
+    given = tmp_path / "given.model"
+    given.write_bytes(side.learn_pieces(SOURCE))
+    training = Training(
+        write(tmp_path, "src", SOURCE),
+        write(tmp_path, "tgt", TARGET),
+        TextSide("de", "bpe", model=str(given)),
+        kind="phrase",
+        order=2,
+    )
+    train(training, tmp_path / "model")
+    assert (tmp_path / "model" / "pieces.source.model").read_bytes() == given.read_bytes()
+    given.unlink()
+    assert text_sides(tmp_path / "model")[0].prepare("Das Haus").startswith("▁")
+
+
+@needs_pieces
+def test_what_is_no_model_of_pieces_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such model of pieces"):
+        TextSide(tokenize="bpe", model=str(tmp_path / "absent")).prepare("a")
+    (tmp_path / "bad").write_bytes(b"not a model")
+    with pytest.raises(InputError, match="not a model of sentencepiece"):
+        TextSide(tokenize="bpe", model=str(tmp_path / "bad")).prepare("a")
+    with pytest.raises(InputError, match="no pieces can be learnt"):
+        TextSide(tokenize="sentencepiece").learn_pieces(["", " "])
+
+
+def test_choices_are_told() -> None:
+    with pytest.raises(InputError, match="tokenisation 'words'") as caught:
+        TextSide(tokenize="words")  # type: ignore[arg-type]
+    assert "sentencepiece" in str(caught.value.remedy)
+    with pytest.raises(InputError, match="case 'upper'"):
+        TextSide(case="upper")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="0 pieces"):
+        TextSide(pieces=0)
+
+
+def test_a_broken_truecasing_table_is_named(tmp_path: Path) -> None:
+    table = write(tmp_path, "case", ["paris\tParis", "oops"])
+    with pytest.raises(InputError, match=r"case:2: .*no tab"):
+        read_case(TextSide(case="true"), table)
+
+
+@given(line=st.text(max_size=30))
+def test_prepared_text_has_single_spaces_and_no_control_characters(line: str) -> None:
+    for tokenize in ("none", "char"):
+        side = TextSide(tokenize=tokenize)  # type: ignore[arg-type]
+        prepared = side.prepare(line)
+        assert prepared == " ".join(prepared.split())
+        assert not any(ord(character) < 32 for character in prepared)
+        assert side.prepare(side.restore(prepared)) == prepared or "▁" in line
