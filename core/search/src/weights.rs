@@ -18,28 +18,69 @@ impl Hasher for AsIs {
     }
 
     fn write_u64(&mut self, key: u64) {
-        // The map looks at both ends of the number; 61 bits of the key are random.
-        self.0 = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread(key);
     }
+}
+
+/// Tables look at the first bits of a number, or at both ends; 61 bits of a key are random.
+#[inline]
+fn spread(key: u64) -> u64 {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 pub type KeyMap<V> = std::collections::HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
 /// Weights by name; those that are zero are not kept.
-#[derive(Debug, Clone, Default)]
+///
+/// Weights and keys lie together in one table, at most half of it full, so that a look-up touches
+/// one line of memory whether there is a weight or not.
+#[derive(Debug, Clone)]
 pub struct Weights {
-    values: KeyMap<f64>,
+    slots: Box<[Slot]>,
+    /// How many bits of a spread key do not say where its slot is.
+    shift: u32,
+    len: usize,
+}
+
+/// Aligned, so that a slot never lies on two lines.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(16))]
+struct Slot {
+    key: u64,
+    weight: f64,
+}
+
+/// Keys have 61 bits.
+const VACANT: Slot = Slot { key: u64::MAX, weight: 0.0 };
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights::new([])
+    }
 }
 
 impl Weights {
+    /// The last weight of a name counts.
     pub fn new<'a>(named: impl IntoIterator<Item = (&'a str, f64)>) -> Weights {
-        let kept = named.into_iter().filter(|&(_, weight)| weight != 0.0);
-        Weights { values: kept.map(|(name, weight)| (Piece::of(name).key(), weight)).collect() }
+        let keyed = named.into_iter().map(|(name, weight)| (Piece::of(name).key(), weight));
+        let mut kept: KeyMap<f64> = keyed.collect();
+        kept.retain(|_, weight| *weight != 0.0);
+        let bits = (2 * kept.len()).next_power_of_two().trailing_zeros().max(1);
+        let mut weights = Weights {
+            slots: vec![VACANT; 1 << bits].into(),
+            shift: u64::BITS - bits,
+            len: kept.len(),
+        };
+        for (key, weight) in kept {
+            let at = weights.find(key);
+            weights.slots[at] = Slot { key, weight };
+        }
+        weights
     }
 
     #[inline]
     pub fn of_key(&self, key: u64) -> f64 {
-        self.values.get(&key).copied().unwrap_or(0.0)
+        self.slots[self.find(key)].weight
     }
 
     pub fn of(&self, name: &str) -> f64 {
@@ -48,10 +89,47 @@ impl Weights {
 
     /// The number of weights that are not zero.
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.len == 0
+    }
+
+    /// The slot of a key, or the vacant one where it would be.
+    #[inline]
+    fn find(&self, key: u64) -> usize {
+        let mut at = (spread(key) >> self.shift) as usize;
+        while self.slots[at].key != key && self.slots[at].key != VACANT.key {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn weights_are_found_by_name(
+            named in prop::collection::vec(("[a-c]{0,3}", -2..3i8), 0..60),
+            others in prop::collection::vec("[a-d]{0,3}", 0..20),
+        ) {
+            let named: Vec<(&str, f64)> =
+                named.iter().map(|(name, weight)| (name.as_str(), f64::from(*weight))).collect();
+            let weights = Weights::new(named.iter().copied());
+            let expected: HashMap<&str, f64> = named.into_iter().collect();
+            for name in expected.keys().copied().chain(others.iter().map(String::as_str)) {
+                prop_assert_eq!(weights.of(name), expected.get(name).copied().unwrap_or(0.0));
+            }
+            let nonzero = expected.values().filter(|&&weight| weight != 0.0).count();
+            prop_assert_eq!((weights.len(), weights.is_empty()), (nonzero, nonzero == 0));
+        }
     }
 }
