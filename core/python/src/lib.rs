@@ -1,6 +1,7 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
 mod align;
+mod decoder;
 mod error;
 mod formats;
 mod learner;
@@ -26,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     lm::register(module)?;
     align::register(module)?;
     rules::register(module)?;
+    decoder::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<select::Selector>()?;
     module.add_class::<update::Update>()?;

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
-use tunesmith_search::Weights;
 use tunesmith_search::features::{Collected, Extras};
-use tunesmith_search::phrase::{Decoder, Dense, Input, Model, Settings};
+use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
+use tunesmith_search::{Input, Outcome, Weights};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     let (mut sum, mut count, mut evaluated, mut nodes) = (0.0, 0, 0, 0);
     for line in text.lines() {
-        let found = decoder.decode(&Input::plain(line));
-        sum += f64::from(found.score().unwrap_or(0.0));
+        let found = decoder.search(&Input::plain(line));
+        sum += found.score().unwrap_or(0.0);
         count += 1;
         evaluated += found.evaluated();
         nodes += found.nodes();
@@ -56,15 +56,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             std::hint::black_box(found.forest(&mut Collected::default()));
         }
         if !quiet {
-            let step = |choice: u32| {
-                let step = found.step(choice);
-                format!("{}={}", step.source.start, step.source.end - 1)
-                    + ":"
-                    + &step.words.join(" ")
-            };
-            let steps: Vec<String> = found.best().into_iter().map(step).collect();
             let score = found.score().unwrap_or(0.0);
-            println!("{score}\t{}\t{}", found.text(), steps.join(" | "));
+            println!("{score}\t{}", found.text());
         }
     }
     let took = start.elapsed().as_secs_f64();

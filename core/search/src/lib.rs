@@ -1,9 +1,13 @@
 //! The two decoders: phrases from left to right, hierarchical rules from the bottom up.
 
 pub mod features;
+mod input;
+mod outcome;
 pub mod phrase;
 mod weights;
 mod words;
 
+pub use input::{Given, Input, Markup};
+pub use outcome::{Decode, Origin, Outcome, Reading, Step, Translated, decode};
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

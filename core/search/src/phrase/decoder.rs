@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::model::Model;
-use super::options::Input;
 use super::results::Found;
 use super::search;
 use super::targets::Cache;
-use crate::Weights;
+use crate::{Decode, Input, Outcome, Weights};
+use tunesmith_text::{Error, Result};
 
 /// How to search.
 #[derive(Debug, Clone)]
@@ -26,6 +26,46 @@ pub struct Settings {
     pub phrase_limit: usize,
     /// Longer sentences are translated in pieces.
     pub max_words: usize,
+}
+
+impl Settings {
+    /// Names and meanings, for help and messages.
+    pub const NAMES: [(&'static str, &'static str); 7] = [
+        ("stack", "hypotheses kept for each number of covered words; 0 keeps all"),
+        ("pop_limit", "hypotheses made for each number of covered words; 0 makes all"),
+        ("threshold", "what a hypothesis may be worse than the best of its stack"),
+        ("distortion_limit", "words that may be jumped over; -1 for any number"),
+        ("table_limit", "translations of a source phrase that are looked at; 0 for all"),
+        ("phrase_limit", "words of a source phrase"),
+        ("max_words", "words of a sentence; longer ones are translated in pieces"),
+    ];
+
+    /// Changes a setting.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
+        let whole = value >= 0.0 && value.fract() == 0.0 && value < f64::from(u32::MAX);
+        let any =
+            name == "threshold" && value >= 0.0 || name == "distortion_limit" && value == -1.0;
+        if !Settings::NAMES.iter().any(|known| known.0 == name) {
+            let known: Vec<&str> = Settings::NAMES.iter().map(|known| known.0).collect();
+            return Err(Error::new(format!("no setting {name}"))
+                .remedy(format!("those of a phrase-based decoder are {}", known.join(", "))));
+        }
+        if !whole && !any {
+            return Err(Error::new(format!("{name} cannot be {value}"))
+                .remedy("give a whole number that is not negative"));
+        }
+        let number = value.max(0.0) as usize;
+        match name {
+            "stack" => self.stack = number,
+            "pop_limit" => self.pop_limit = number,
+            "threshold" => self.threshold = value as f32,
+            "distortion_limit" => self.distortion_limit = (value >= 0.0).then_some(number),
+            "table_limit" => self.table_limit = number,
+            "phrase_limit" => self.phrase_limit = number.max(1),
+            _ => self.max_words = number.clamp(2, usize::from(u16::MAX) - 1),
+        }
+        Ok(())
+    }
 }
 
 impl Default for Settings {
@@ -105,7 +145,21 @@ impl Decoder {
     }
 
     /// Everything that was found for a sentence.
-    pub fn decode<'d>(&'d self, input: &Input<'_>) -> Found<'d> {
+    pub fn search<'d>(&'d self, input: &Input<'_>) -> Found<'d> {
         search::search(self, input)
+    }
+}
+
+impl Decode for Decoder {
+    fn decode<'d>(&'d self, input: &Input<'_>) -> Box<dyn Outcome + 'd> {
+        Box::new(self.search(input))
+    }
+
+    fn weights(&self) -> &Weights {
+        &self.weighted.named
+    }
+
+    fn max_words(&self) -> usize {
+        self.settings.max_words
     }
 }

@@ -11,5 +11,4 @@ mod targets;
 
 pub use decoder::{Decoder, Settings};
 pub use model::{Dense, Model, Reordering, Score};
-pub use options::{Given, Input};
-pub use results::{Found, Step};
+pub use results::Found;

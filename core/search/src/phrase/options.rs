@@ -1,6 +1,7 @@
 //! All phrases that may be used in one sentence.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use tunesmith_lm::State;
@@ -10,41 +11,7 @@ use super::decoder::Decoder;
 use super::future::Future;
 use super::targets::{Target, Targets};
 use crate::features::{Rule, Total};
-use crate::{Sentence, Spell};
-use std::sync::Arc;
-
-/// A sentence to translate: its words, and translations that are given for some of them.
-#[derive(Debug, Clone, Default)]
-pub struct Input<'a> {
-    pub words: Vec<&'a str>,
-    pub given: Vec<Given<'a>>,
-    /// No phrase may reach across these places (each before the word of that number).
-    pub walls: Vec<usize>,
-}
-
-/// A translation that the user gives.
-#[derive(Debug, Clone)]
-pub struct Given<'a> {
-    pub span: Range<usize>,
-    pub words: Vec<&'a str>,
-    /// Added to the score.
-    pub score: f32,
-    /// No other phrase may touch the span.
-    pub exclusive: bool,
-}
-
-impl<'a> Input<'a> {
-    pub fn plain(text: &'a str) -> Input<'a> {
-        Input { words: text.split_whitespace().collect(), ..Input::default() }
-    }
-
-    fn allows(&self, span: &Range<usize>) -> bool {
-        self.walls.iter().all(|&wall| wall <= span.start || wall >= span.end)
-            && !self.given.iter().any(|given| {
-                given.exclusive && given.span.start < span.end && span.start < given.span.end
-            })
-    }
-}
+use crate::{Input, Sentence, Spell};
 
 /// A phrase in its place.
 #[derive(Debug, Clone)]
@@ -78,6 +45,8 @@ pub struct Choices<'d> {
     pub inner: Vec<f32>,
     pub lists: Vec<Source>,
     pub future: Future,
+    pub walls: Vec<usize>,
+    pub zones: Vec<Range<usize>>,
 }
 
 /// Translations of one span.
@@ -147,7 +116,8 @@ impl<'d> Choices<'d> {
             let targets = lone(decoder, &sentence, &source[word..word + 1], vec![target]);
             lists.push(Source { span: word..word + 1, targets, from: From::Unknown });
         }
-        Choices::laid_out(decoder, sentence, lists)
+        let laid_out = Choices::laid_out(decoder, sentence, lists);
+        Choices { walls: input.walls.clone(), zones: input.zones.clone(), ..laid_out }
     }
 
     fn laid_out(
@@ -168,6 +138,8 @@ impl<'d> Choices<'d> {
             inner: Vec::new(),
             lists: Vec::new(),
             future: Future::new(0, |_, _| None),
+            walls: Vec::new(),
+            zones: Vec::new(),
         };
         let mut classes: FxHashMap<u64, u32> = FxHashMap::default();
         for (number, list) in lists.iter().enumerate() {

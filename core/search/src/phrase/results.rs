@@ -1,23 +1,12 @@
 //! What a search found: the best translation, and the forest of all.
 
-use std::ops::Range;
-
 use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
 
 use super::model::Score;
 use super::options::{Choice, Choices, From};
 use super::search::{Graph, NONE, join, orientation};
 use crate::features::{Collected, Neighbour, Orientation};
-
-/// One phrase of a translation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    pub source: Range<usize>,
-    pub words: Vec<String>,
-    /// Between places in the two phrases.
-    pub links: Vec<(u16, u16)>,
-    pub unknown: bool,
-}
+use crate::outcome::{Origin, Outcome, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -28,11 +17,6 @@ pub struct Found<'d> {
 impl<'d> Found<'d> {
     pub(crate) fn new(choices: Choices<'d>, graph: Graph) -> Found<'d> {
         Found { choices, graph }
-    }
-
-    /// The model's score of the best translation; `None` if nothing covers the sentence.
-    pub fn score(&self) -> Option<f32> {
-        self.graph.goal.map(|goal| self.graph.nodes[goal as usize].score)
     }
 
     /// Phrases of the best translation, from left to right; empty if there is none.
@@ -52,28 +36,8 @@ impl<'d> Found<'d> {
         chosen
     }
 
-    /// A phrase, by the number that [`best`](Self::best) gives or the label of a forest's edge.
-    pub fn step(&self, choice: u32) -> Step {
-        let choice = &self.choices.list[choice as usize];
-        let words = self.choices.target(choice);
-        Step {
-            source: usize::from(choice.start)..usize::from(choice.end),
-            words: words.iter().map(|&word| self.word(word).to_owned()).collect(),
-            links: self.choices.with_rule(choice, |rule| rule.links.to_vec()),
-            unknown: self.choices.lists[choice.list as usize].from == From::Unknown,
-        }
-    }
-
     fn word(&self, word: u32) -> &str {
         self.choices.sentence.target_word(word)
-    }
-
-    /// The best translation.
-    pub fn text(&self) -> String {
-        let words = self.best().into_iter().flat_map(|choice| {
-            self.choices.target(&self.choices.list[choice as usize]).iter().copied()
-        });
-        words.map(|word| self.word(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Cells whose exact score was asked for.
@@ -83,54 +47,6 @@ impl<'d> Found<'d> {
 
     pub fn nodes(&self) -> usize {
         self.graph.nodes.len()
-    }
-
-    /// All that was found, as a forest. Its features have ids of `collected`, its edges the number
-    /// of the phrase as label.
-    pub fn forest(&self, collected: &mut Collected) -> Forest {
-        let mut builder = ForestBuilder::default();
-        let Some(goal) = self.graph.goal else { return builder.finish() };
-        // Nodes are numbered in the order of their stacks; what leads to the goal is marked.
-        let mut wanted = vec![false; goal as usize + 1];
-        wanted[goal as usize] = true;
-        for node in (0..=goal).rev() {
-            if wanted[node as usize] {
-                self.arcs(node).for_each(|arc| wanted[self.graph.arcs[arc].from as usize] = true);
-            }
-        }
-        let ids = Ids::new(&self.choices, collected);
-        let mut rules = vec![NONE; self.choices.list.len()];
-        let mut spelled = rustc_hash::FxHashMap::default();
-        let mut numbers = vec![NONE; goal as usize + 1];
-        for node in (0..=goal).filter(|&node| wanted[node as usize]) {
-            numbers[node as usize] = builder.node();
-            if self.graph.nodes[node as usize].arc == NONE {
-                // Where every derivation begins.
-                let rule = builder.rule([], []);
-                builder.edge(Edge { tails: [Edge::NONE; 2], rule, label: NONE }, []);
-            }
-            for arc in self.arcs(node) {
-                let arc = self.graph.arcs[arc];
-                let choice = &self.choices.list[arc.choice as usize];
-                if rules[arc.choice as usize] == NONE {
-                    let mut side = vec![Side::Gap(0)];
-                    for &word in self.choices.target(choice) {
-                        let spell = || builder.word(self.word(word));
-                        side.push(Side::Word(*spelled.entry(word).or_insert_with(spell)));
-                    }
-                    self.rule_features(choice, &ids, collected);
-                    rules[arc.choice as usize] = builder.rule(collected.take(), side);
-                }
-                self.own_features(arc.from, arc.lm, choice, node == goal, &ids, collected);
-                let edge = Edge {
-                    tails: [numbers[arc.from as usize], Edge::NONE],
-                    rule: rules[arc.choice as usize],
-                    label: arc.choice,
-                };
-                builder.edge(edge, collected.take());
-            }
-        }
-        builder.finish()
     }
 
     fn arcs(&self, node: u32) -> impl Iterator<Item = usize> + '_ {
@@ -198,6 +114,86 @@ impl<'d> Found<'d> {
             let states = &self.graph.strings[from as usize * width..][..width];
             join(&self.choices, states, choice, complete, out, |_| {});
         }
+    }
+}
+
+impl Outcome for Found<'_> {
+    fn score(&self) -> Option<f64> {
+        self.graph.goal.map(|goal| f64::from(self.graph.nodes[goal as usize].score))
+    }
+
+    fn text(&self) -> String {
+        let words = self.best().into_iter().flat_map(|choice| {
+            self.choices.target(&self.choices.list[choice as usize]).iter().copied()
+        });
+        words.map(|word| self.word(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn forest(&self, collected: &mut Collected) -> Forest {
+        let mut builder = ForestBuilder::default();
+        let Some(goal) = self.graph.goal else { return builder.finish() };
+        // Nodes are numbered in the order of their stacks; what leads to the goal is marked.
+        let mut wanted = vec![false; goal as usize + 1];
+        wanted[goal as usize] = true;
+        for node in (0..=goal).rev() {
+            if wanted[node as usize] {
+                self.arcs(node).for_each(|arc| wanted[self.graph.arcs[arc].from as usize] = true);
+            }
+        }
+        let ids = Ids::new(&self.choices, collected);
+        let mut rules = vec![NONE; self.choices.list.len()];
+        let mut spelled = rustc_hash::FxHashMap::default();
+        let mut numbers = vec![NONE; goal as usize + 1];
+        for node in (0..=goal).filter(|&node| wanted[node as usize]) {
+            numbers[node as usize] = builder.node();
+            if self.graph.nodes[node as usize].arc == NONE {
+                // Where every derivation begins.
+                let rule = builder.rule([], []);
+                builder.edge(Edge { tails: [Edge::NONE; 2], rule, label: NONE }, []);
+            }
+            for arc in self.arcs(node) {
+                let arc = self.graph.arcs[arc];
+                let choice = &self.choices.list[arc.choice as usize];
+                if rules[arc.choice as usize] == NONE {
+                    let mut side = vec![Side::Gap(0)];
+                    for &word in self.choices.target(choice) {
+                        let spell = || builder.word(self.word(word));
+                        side.push(Side::Word(*spelled.entry(word).or_insert_with(spell)));
+                    }
+                    self.rule_features(choice, &ids, collected);
+                    rules[arc.choice as usize] = builder.rule(collected.take(), side);
+                }
+                self.own_features(arc.from, arc.lm, choice, node == goal, &ids, collected);
+                let edge = Edge {
+                    tails: [numbers[arc.from as usize], Edge::NONE],
+                    rule: rules[arc.choice as usize],
+                    label: arc.choice,
+                };
+                builder.edge(edge, collected.take());
+            }
+        }
+        builder.finish()
+    }
+
+    fn step(&self, label: u32) -> Option<Step> {
+        let choice = self.choices.list.get(label as usize)?;
+        let span = usize::from(choice.start)..usize::from(choice.end);
+        let words = self.choices.target(choice);
+        Some(Step {
+            places: span.clone().map(Some).collect(),
+            span,
+            target: words.iter().map(|&word| self.word(word).to_owned()).collect(),
+            links: self.choices.with_rule(choice, |rule| rule.links.to_vec()),
+            origin: match self.choices.lists[choice.list as usize].from {
+                From::Table(_) => Origin::Table,
+                From::Unknown => Origin::Unknown,
+                From::Given(_) => Origin::Given,
+            },
+        })
+    }
+
+    fn labels(&self) -> u32 {
+        self.choices.list.len() as u32
     }
 }
 

@@ -14,8 +14,9 @@ use tunesmith_rules::Symbol;
 
 use super::cover::Covers;
 use super::decoder::Decoder;
-use super::options::{Choice, Choices, Input};
+use super::options::{Choice, Choices};
 use super::results::Found;
+use crate::Input;
 use crate::features::{OnString, Sink, Total};
 
 pub const NONE: u32 = u32::MAX;
@@ -216,14 +217,15 @@ impl Search<'_, '_> {
         let words = self.words();
         let limit = self.decoder.settings.distortion_limit.unwrap_or(usize::MAX);
         let gap = self.graph.covers.first_gap(cover);
-        let mut start = gap;
+        let (first_word, words) = self.reach(cover, gap, words);
+        let mut start = first_word;
         while start < words {
             let jump = start.abs_diff(end);
             if self.graph.covers.has(cover, start) || jump > limit {
                 start += 1;
                 continue;
             }
-            let open = self.graph.covers.next(cover, start, true).unwrap_or(words);
+            let open = self.graph.covers.next(cover, start, true).unwrap_or(words).min(words);
             for stop in start + 1..=open.min(start + self.choices.longest()) {
                 // From elsewhere one must be able to come back to the first gap.
                 if start != gap && stop - gap > limit {
@@ -247,6 +249,20 @@ impl Search<'_, '_> {
             }
             start += 1;
         }
+    }
+
+    /// Where the next phrase may lie: before the first wall that has gaps on its left, and in the
+    /// zone that is begun, if there is one.
+    fn reach(&self, cover: u32, gap: usize, words: usize) -> (usize, usize) {
+        let wall = self.choices.walls.iter().copied().filter(|&wall| wall > gap).min();
+        let mut reach = gap..wall.unwrap_or(words);
+        for zone in &self.choices.zones {
+            let covered = zone.clone().filter(|&word| self.graph.covers.has(cover, word)).count();
+            if covered > 0 && covered < zone.len() {
+                reach = reach.start.max(zone.start)..reach.end.min(zone.end);
+            }
+        }
+        (reach.start, reach.end)
     }
 
     fn fill(&mut self, stack: usize) {

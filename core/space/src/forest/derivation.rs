@@ -13,6 +13,14 @@ pub struct Derivation {
 impl Forest {
     /// The words of a derivation, in order.
     pub fn yielded(&self, derivation: &Derivation) -> Vec<u32> {
+        let mut words = Vec::new();
+        self.read(derivation, |word, _, _| words.push(word));
+        words
+    }
+
+    /// Tells each word of a derivation, in order, with the place of its edge in the derivation and
+    /// its place on the target side of that edge's rule.
+    pub fn read(&self, derivation: &Derivation, mut see: impl FnMut(u32, usize, usize)) {
         let edges = &derivation.edges;
         // Where the tree in each gap of an edge begins: the first right behind the edge, the second
         // behind the first. Read backwards, every tree is complete before its edge is met.
@@ -26,20 +34,18 @@ impl Forest {
             }
             ends.push(end);
         }
-        let mut words = Vec::new();
-        let side = |place: usize| self.side(self.edges[edges[place] as usize].rule);
+        let side = |place: usize| self.side(self.edges[edges[place] as usize].rule).enumerate();
         let mut open = Vec::from_iter((!edges.is_empty()).then(|| (0, side(0))));
         while let Some((place, symbols)) = open.last_mut() {
             match symbols.next() {
-                Some(Side::Word(word)) => words.push(word),
-                Some(Side::Gap(gap)) => {
+                Some((symbol, Side::Word(word))) => see(word, *place, symbol),
+                Some((_, Side::Gap(gap))) => {
                     let below = gaps[*place][gap];
                     open.push((below, side(below)));
                 }
                 None => drop(open.pop()),
             }
         }
-        words
     }
 
     /// The string of a derivation: its words with a space between them.

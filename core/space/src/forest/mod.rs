@@ -194,6 +194,35 @@ impl ForestBuilder {
         self.forest.own.push(own);
     }
 
+    /// Adds all of another forest with the same feature ids, its labels raised by `labels`;
+    /// returns its goal.
+    pub fn graft(&mut self, forest: &Forest, labels: u32) -> Option<u32> {
+        let words: Vec<u32> = forest.words.iter().map(|word| self.word(word)).collect();
+        let moved = |side| match side {
+            Side::Word(word) => Side::Word(words[word as usize]),
+            Side::Gap(gap) => Side::Gap(gap),
+        };
+        let entries = |(ids, values): (&[u32], &[f32])| {
+            ids.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
+        };
+        let rules = self.forest.rules() as u32;
+        for rule in 0..forest.rules() as u32 {
+            self.rule(entries(forest.rule(rule)), forest.side(rule).map(moved));
+        }
+        let nodes = self.forest.starts.len() as u32;
+        for node in 0..forest.nodes() {
+            self.node();
+            for number in forest.incoming(node) {
+                let mut edge = forest.edges[number];
+                edge.rule += rules;
+                edge.tails.iter_mut().filter(|tail| **tail != Edge::NONE).for_each(|t| *t += nodes);
+                edge.label = edge.label.saturating_add(labels);
+                self.edge(edge, entries(forest.own(number)));
+            }
+        }
+        forest.goal().map(|goal| goal as u32 + nodes)
+    }
+
     /// The forest; its goal is the last node.
     pub fn finish(mut self) -> Forest {
         if !self.forest.starts.is_empty() {

@@ -1,0 +1,286 @@
+//! `Decoder`, `Translator` and `Translation`: models that translate.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rayon::prelude::*;
+use tunesmith_lm::Model as Lm;
+use tunesmith_rules::Table;
+use tunesmith_search::features::templates::{self, Resources};
+use tunesmith_search::features::{Collected, Extras};
+use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, phrase};
+use tunesmith_space::{Hypothesis, PoolsBuilder};
+use tunesmith_text::{Error, Names};
+
+use crate::error::py_err;
+use crate::pools::Pools;
+use crate::threads;
+
+/// A model without weights.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Decoder {
+    model: Model,
+}
+
+enum Model {
+    Phrase(Arc<phrase::Model>),
+}
+
+/// Moses' labels: language model, phrase table, the number of its scores, reordering.
+type Labels = (String, String, usize, Option<String>);
+
+#[pymethods]
+impl Decoder {
+    /// A phrase-based model from its files. `moses` gives the labels of a Moses configuration;
+    /// without, features have the names of the table's columns.
+    #[staticmethod]
+    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=false))]
+    fn phrase(
+        py: Python<'_>,
+        table: PathBuf,
+        lm: PathBuf,
+        moses: Option<Labels>,
+        templates: Vec<String>,
+        folder: Option<PathBuf>,
+        verify: bool,
+    ) -> PyResult<Decoder> {
+        let load = || {
+            let table = Table::open(&table, verify)?;
+            let lm = Lm::load(&lm)?;
+            let dense = match &moses {
+                None => phrase::Dense::of_table(&table),
+                Some((lm, phrases, scores, reordering)) => {
+                    phrase::Dense::of_moses(&table, lm, phrases, *scores, reordering.as_deref())?
+                }
+            };
+            phrase::Model::new(table, lm, dense, extras(&templates, folder)?)
+        };
+        let model = py.detach(load).map_err(py_err)?;
+        Ok(Decoder { model: Model::Phrase(Arc::new(model)) })
+    }
+
+    /// Names of the features that the model always has.
+    #[getter]
+    fn dense(&self) -> Vec<String> {
+        let Model::Phrase(model) = &self.model;
+        model.dense().names().into_iter().map(str::to_owned).collect()
+    }
+
+    /// Names and meanings of the settings of the search.
+    #[getter]
+    fn settings(&self) -> Vec<(&'static str, &'static str)> {
+        let Model::Phrase(_) = &self.model;
+        phrase::Settings::NAMES.to_vec()
+    }
+
+    /// The model with weights and settings. The files stay shared.
+    fn translator(
+        &self,
+        weights: Vec<(String, f64)>,
+        settings: Vec<(String, f64)>,
+    ) -> PyResult<Translator> {
+        let named = weights.iter().map(|(name, weight)| (name.as_str(), *weight));
+        let named = Weights::new(named);
+        let Model::Phrase(model) = &self.model;
+        let mut changed = phrase::Settings::default();
+        for (name, value) in &settings {
+            changed.set(name, *value).map_err(py_err)?;
+        }
+        let decoder = phrase::Decoder::new(model.clone(), named, changed);
+        Ok(Translator { decoder: Arc::new(decoder) })
+    }
+}
+
+fn extras(names: &[String], folder: Option<PathBuf>) -> Result<Extras, Error> {
+    let resources = folder.map(|folder| Resources::of_model(&folder)).unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    templates::make(&names, &resources)
+}
+
+/// A model with weights.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Translator {
+    decoder: Arc<dyn Decode>,
+}
+
+fn markup_of(name: &str) -> PyResult<Markup> {
+    let found = Markup::ALL.iter().find(|known| known.0 == name);
+    found.map(|known| known.1).ok_or_else(|| PyValueError::new_err(format!("no markup {name}")))
+}
+
+/// Inputs of lines; the error names the line, counted from `first`.
+fn inputs<'a>(lines: &'a [String], markup: Markup) -> Result<Vec<Input<'a>>, (usize, Error)> {
+    let parse = |(number, line): (usize, &'a String)| {
+        Input::parse(line, markup).map_err(|error| (number, error))
+    };
+    lines.iter().enumerate().map(parse).collect()
+}
+
+fn bad_line((number, error): (usize, Error)) -> PyErr {
+    py_err(error.at("input", Some(number as u64 + 1)))
+}
+
+impl Translator {
+    fn check(&self) -> PyResult<()> {
+        self.decoder.fault().map_or(Ok(()), |fault| Err(PyValueError::new_err(fault)))
+    }
+}
+
+#[pymethods]
+impl Translator {
+    /// The best translation of each line; with the `details` best derivations if more than 0.
+    #[pyo3(signature = (lines, threads=0, details=0, markup="none"))]
+    fn translate(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        threads: usize,
+        details: usize,
+        markup: &str,
+    ) -> PyResult<Vec<Translation>> {
+        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let one = |input: &Input<'_>| {
+            let start = Instant::now();
+            let found = decode(&*self.decoder, input);
+            let mut translation = Translation {
+                text: found.text(),
+                score: found.score(),
+                pieces: found.pieces(),
+                seconds: 0.0,
+                derivations: Vec::new(),
+            };
+            if details > 0 {
+                let mut collected = Collected::default();
+                let forest = found.forest(&mut collected);
+                for reading in found.best(&forest, &collected.names, details, false, true) {
+                    let steps = reading.steps.iter().filter_map(|&label| found.step(label));
+                    translation.derivations.push(Derivation {
+                        steps: steps
+                            .map(|step| Step {
+                                start: step.span.start,
+                                end: step.span.end,
+                                source: step.places,
+                                target: step.target,
+                                links: step.links,
+                                origin: step.origin.name(),
+                            })
+                            .collect(),
+                        features: named(&reading, &collected.names),
+                        text: reading.text,
+                        score: reading.score,
+                        links: reading.links,
+                    });
+                }
+            }
+            translation.seconds = start.elapsed().as_secs_f64();
+            translation
+        };
+        let found = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
+        self.check()?;
+        Ok(found)
+    }
+
+    /// The `k` best translations of each line as lists; with `links` the alignments are kept.
+    #[pyo3(signature = (lines, k, unique=true, threads=0, links=false, markup="none"))]
+    #[allow(clippy::too_many_arguments)]
+    fn nbest(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        k: usize,
+        unique: bool,
+        threads: usize,
+        links: bool,
+        markup: &str,
+    ) -> PyResult<Pools> {
+        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let one = |input: &Input<'_>| {
+            let found = decode(&*self.decoder, input);
+            let mut collected = Collected::default();
+            let forest = found.forest(&mut collected);
+            let best = found.best(&forest, &collected.names, k, unique, links);
+            (best, collected.names)
+        };
+        let lists: Vec<(Vec<Reading>, Names)> =
+            threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
+        self.check()?;
+        let mut builder = PoolsBuilder::default();
+        let mut features = Vec::new();
+        for (list, names) in lists {
+            builder.sentence(None);
+            let map: Vec<u32> = names.iter().map(|name| builder.names.intern(name)).collect();
+            for reading in list {
+                features.clear();
+                let renamed = |&(id, value): &(u32, f32)| (map[id as usize], value);
+                features.extend(reading.features.iter().map(renamed));
+                let pairs = reading.links.iter().map(|(from, to)| format!("{from}-{to}"));
+                let extra = if links { pairs.collect::<Vec<_>>().join(" ") } else { String::new() };
+                builder.push(Hypothesis {
+                    text: &reading.text,
+                    features: &features,
+                    score: Some(reading.score),
+                    extra: &extra,
+                    ..Hypothesis::default()
+                });
+            }
+        }
+        Ok(Pools::new(builder.finish()))
+    }
+}
+
+fn named(reading: &Reading, names: &Names) -> Vec<(String, f32)> {
+    let name = |&(id, value): &(u32, f32)| (names.name(id).unwrap_or_default().to_owned(), value);
+    reading.features.iter().map(name).collect()
+}
+
+/// What came out for a line.
+#[pyclass(frozen, get_all, module = "tunesmith._core")]
+pub struct Translation {
+    text: String,
+    /// `None` if the model has no translation.
+    score: Option<f64>,
+    /// Into how many pieces the sentence was cut.
+    pieces: usize,
+    seconds: f64,
+    derivations: Vec<Derivation>,
+}
+
+/// One way to a translation.
+#[pyclass(frozen, get_all, from_py_object, module = "tunesmith._core")]
+#[derive(Clone)]
+pub struct Derivation {
+    text: String,
+    score: f64,
+    features: Vec<(String, f32)>,
+    links: Vec<(u32, u32)>,
+    steps: Vec<Step>,
+}
+
+/// One rule of a derivation.
+#[pyclass(frozen, get_all, from_py_object, module = "tunesmith._core")]
+#[derive(Clone)]
+pub struct Step {
+    start: usize,
+    end: usize,
+    source: Vec<Option<usize>>,
+    target: Vec<String>,
+    links: Vec<(u16, u16)>,
+    origin: &'static str,
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Decoder>()?;
+    module.add_class::<Translator>()?;
+    module.add_class::<Translation>()?;
+    module.add_class::<Derivation>()?;
+    module.add_class::<Step>()?;
+    let listed = PyDict::new(module.py());
+    for template in &templates::TEMPLATES {
+        listed.set_item(template.name, (template.example, template.about))?;
+    }
+    module.add("TEMPLATES", listed)
+}

@@ -1,0 +1,274 @@
+//! A sentence as it comes in: words, and what the user says about some of them.
+
+use std::ops::Range;
+
+use tunesmith_text::{Error, Result};
+
+/// A sentence to translate: its words, and translations that are given for some of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Input<'a> {
+    pub words: Vec<&'a str>,
+    pub given: Vec<Given>,
+    /// No phrase may reach across these places (each before the word of that number).
+    pub walls: Vec<usize>,
+    /// Spans that must be translated as a whole before anything else.
+    pub zones: Vec<Range<usize>>,
+}
+
+/// A translation that the user gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    pub span: Range<usize>,
+    pub words: Vec<String>,
+    /// Added to the score: the logarithm of a probability.
+    pub score: f32,
+    /// No other phrase may touch the span.
+    pub exclusive: bool,
+}
+
+/// What markup in the input means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Markup {
+    /// Nothing: tags are words.
+    #[default]
+    None,
+    /// Given translations are the only ones for their words.
+    Exclusive,
+    /// They compete with those of the model.
+    Inclusive,
+    /// Tags are taken out and forgotten.
+    Ignore,
+}
+
+impl Markup {
+    pub const ALL: [(&'static str, Markup); 4] = [
+        ("none", Markup::None),
+        ("exclusive", Markup::Exclusive),
+        ("inclusive", Markup::Inclusive),
+        ("ignore", Markup::Ignore),
+    ];
+}
+
+impl<'a> Input<'a> {
+    pub fn plain(text: &'a str) -> Input<'a> {
+        Input { words: text.split_whitespace().collect(), ..Input::default() }
+    }
+
+    /// Reads markup as Moses does:
+    /// `<np translation="the house||a house" prob="0.8||0.2">das haus</np>` gives translations,
+    /// `<wall/>` is a place that no phrase may reach across, `<zone>das haus</zone>` must be
+    /// translated as a whole, `<ne entity="100" …>@num@</ne>` is looked up by what is inside and
+    /// comes out as the entity.
+    pub fn parse(text: &'a str, markup: Markup) -> Result<Input<'a>> {
+        let mut input = Input::default();
+        if markup == Markup::None || !text.contains('<') {
+            return Ok(Input::plain(text));
+        }
+        let mut open: Vec<(Tag<'a>, usize)> = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('<') {
+            input.words.extend(rest[..at].split_whitespace());
+            let end = rest[at..].find('>').ok_or_else(|| bad("a tag is not closed by >"))? + at;
+            let inside = rest[at + 1..end].trim();
+            rest = &rest[end + 1..];
+            if let Some(name) = inside.strip_prefix('/') {
+                let (tag, start) =
+                    open.pop().filter(|(tag, _)| tag.name == name.trim()).ok_or_else(|| {
+                        bad(&format!("</{}> closes nothing that is open", name.trim()))
+                    })?;
+                if markup != Markup::Ignore {
+                    input.close(&tag, start, markup)?;
+                }
+                continue;
+            }
+            let (inside, alone) = match inside.strip_suffix('/') {
+                Some(inside) => (inside, true),
+                None => (inside, false),
+            };
+            let tag = Tag::parse(inside)?;
+            match (alone, tag.name) {
+                (true, "wall") if markup != Markup::Ignore => input.walls.push(input.words.len()),
+                (true, _) => {}
+                (false, _) => open.push((tag, input.words.len())),
+            }
+        }
+        input.words.extend(rest.split_whitespace());
+        match open.pop() {
+            Some((tag, _)) => Err(bad(&format!("<{}> is never closed", tag.name))),
+            None => Ok(input),
+        }
+    }
+
+    fn close(&mut self, tag: &Tag<'a>, start: usize, markup: Markup) -> Result<()> {
+        let span = start..self.words.len();
+        if tag.name == "zone" {
+            self.zones.push(span);
+            return Ok(());
+        }
+        let translations = tag.get("entity").or(tag.get("translation")).or(tag.get("english"));
+        let Some(translations) = translations else { return Ok(()) };
+        if span.is_empty() {
+            return Err(bad(&format!("<{}> has no words inside", tag.name)));
+        }
+        let translations: Vec<&str> = translations.split("||").collect();
+        let probabilities: Vec<f32> = match tag.get("prob") {
+            None => vec![1.0; translations.len()],
+            Some(text) => text
+                .split("||")
+                .map(|number| number.trim().parse().ok().filter(|p: &f32| *p > 0.0 && *p <= 1.0))
+                .collect::<Option<_>>()
+                .ok_or_else(|| bad("prob is not a list of probabilities"))?,
+        };
+        if probabilities.len() != translations.len() {
+            return Err(bad("there are not as many probabilities as translations"));
+        }
+        for (translation, probability) in translations.iter().zip(probabilities) {
+            self.given.push(Given {
+                span: span.clone(),
+                words: unescaped(translation).split_whitespace().map(str::to_owned).collect(),
+                score: probability.ln(),
+                exclusive: markup == Markup::Exclusive,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a phrase of the model may cover a span.
+    pub fn allows(&self, span: &Range<usize>) -> bool {
+        let meets = |other: &Range<usize>| other.start < span.end && span.start < other.end;
+        let within = |a: &Range<usize>, b: &Range<usize>| a.start >= b.start && a.end <= b.end;
+        self.walls.iter().all(|&wall| wall <= span.start || wall >= span.end)
+            && self
+                .zones
+                .iter()
+                .all(|zone| !meets(zone) || within(span, zone) || within(zone, span))
+            && !self.given.iter().any(|given| given.exclusive && meets(&given.span))
+    }
+
+    /// Pieces of at most about `limit` words, cut behind punctuation where there is some and never
+    /// inside what the user marked.
+    pub fn pieces(&self, limit: usize) -> Vec<Input<'a>> {
+        let limit = limit.max(2);
+        if self.words.len() <= limit {
+            return vec![self.clone()];
+        }
+        let whole = |cut: usize| {
+            let splits = |span: &Range<usize>| span.start < cut && cut < span.end;
+            self.zones.iter().any(splits) || self.given.iter().any(|given| splits(&given.span))
+        };
+        let mut pieces = Vec::new();
+        let mut start = 0;
+        while start < self.words.len() {
+            let mut end = self.words.len();
+            if end - start > limit {
+                let ends = |word: &str| word.chars().all(|letter| letter.is_ascii_punctuation());
+                let cuts = || (start + limit / 2..=start + limit).rev().filter(|&cut| !whole(cut));
+                let behind = cuts().find(|&cut| ends(self.words[cut - 1]));
+                end = behind.or_else(|| cuts().next()).unwrap_or(start + limit);
+            }
+            pieces.push(self.piece(start..end));
+            start = end;
+        }
+        pieces
+    }
+
+    fn piece(&self, range: Range<usize>) -> Input<'a> {
+        let inside = |span: &Range<usize>| span.start >= range.start && span.end <= range.end;
+        let moved = |span: &Range<usize>| span.start - range.start..span.end - range.start;
+        Input {
+            words: self.words[range.clone()].to_vec(),
+            given: (self.given.iter().filter(|given| inside(&given.span)))
+                .map(|given| Given { span: moved(&given.span), ..given.clone() })
+                .collect(),
+            walls: (self.walls.iter().filter(|wall| range.contains(wall)))
+                .map(|wall| wall - range.start)
+                .collect(),
+            zones: self.zones.iter().filter(|zone| inside(zone)).map(moved).collect(),
+        }
+    }
+}
+
+struct Tag<'a> {
+    name: &'a str,
+    attributes: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Tag<'a> {
+    fn parse(text: &'a str) -> Result<Tag<'a>> {
+        let text = text.trim();
+        let (name, mut rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        if name.is_empty() {
+            return Err(bad("a tag without a name"));
+        }
+        let mut attributes = Vec::new();
+        rest = rest.trim_start();
+        while !rest.is_empty() {
+            let wrong = || bad(&format!("an attribute of <{name}> is not name=\"value\""));
+            let (key, after) = rest.split_once('=').ok_or_else(wrong)?;
+            let after = after.trim_start();
+            let quote =
+                after.chars().next().filter(|c| matches!(c, '"' | '\'')).ok_or_else(wrong)?;
+            let (value, after) = after[1..].split_once(quote).ok_or_else(wrong)?;
+            attributes.push((key.trim(), value));
+            rest = after.trim_start();
+        }
+        Ok(Tag { name, attributes })
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.attributes.iter().find(|attribute| attribute.0 == key).map(|attribute| attribute.1)
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+fn bad(message: &str) -> Error {
+    Error::new(format!("the markup cannot be read: {message}"))
+        .remedy("write <tag translation=\"…\">words</tag>, or turn markup off and escape < as &lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn translations_are_given() {
+        let text = "das ist <np translation=\"the house||a house\" prob='0.8||0.2'>das haus</np> !";
+        let input = Input::parse(text, Markup::Exclusive).unwrap();
+        assert_eq!(input.words, ["das", "ist", "das", "haus", "!"]);
+        assert_eq!(input.given.len(), 2);
+        assert_eq!(input.given[1].span, 2..4);
+        assert_eq!(input.given[1].words, ["a", "house"]);
+        assert!((input.given[1].score - 0.2f32.ln()).abs() < 1e-6);
+        assert!(!input.allows(&(3..5)) && input.allows(&(0..2)));
+    }
+
+    #[test]
+    fn walls_and_zones_stop_phrases() {
+        let input = Input::parse("a <wall/> b <zone> c d </zone> e", Markup::Inclusive).unwrap();
+        assert_eq!(input.words, ["a", "b", "c", "d", "e"]);
+        assert!(!input.allows(&(0..2)) && input.allows(&(1..4)) && input.allows(&(2..3)));
+        assert!(!input.allows(&(3..5)) && input.allows(&(2..5)));
+    }
+
+    #[test]
+    fn bad_markup_is_refused() {
+        for text in ["<a", "<a>b", "b</a>", "<a b>c</a>", "<n translation=\"x\"></n>", "< >a</ >"] {
+            assert!(Input::parse(text, Markup::Exclusive).is_err(), "{text}");
+        }
+        assert_eq!(Input::parse("a < b", Markup::None).unwrap().words, ["a", "<", "b"]);
+        assert_eq!(Input::parse("<x>a</x>", Markup::Ignore).unwrap(), Input::plain("a"));
+    }
+
+    #[test]
+    fn long_sentences_are_cut_behind_punctuation() {
+        let text = "a b c , d e f g h i j . k";
+        let pieces = Input::plain(text).pieces(5);
+        let words: Vec<&str> = pieces.iter().flat_map(|piece| piece.words.clone()).collect();
+        assert_eq!(words.join(" "), text);
+        assert!(pieces.iter().all(|piece| piece.words.len() <= 5));
+        assert_eq!(pieces[0].words.last(), Some(&","));
+    }
+}
