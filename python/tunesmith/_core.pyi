@@ -406,6 +406,9 @@ class AlignedCorpus:
     def write_lexicon(
         self, inverse: str | PathLike[str], direct: str | PathLike[str], *, threads: int = 0
     ) -> int: ...
+    def write_frequent(
+        self, path: str | PathLike[str], *, pairs: int, words: int, threads: int = 0
+    ) -> tuple[int, int, int]: ...
     def phrase_table(
         self,
         path: str | PathLike[str],
@@ -476,6 +479,33 @@ def import_moses_table(
 def import_cdec_grammar(
     grammar: str | PathLike[str], out: str | PathLike[str]
 ) -> dict[str, int]: ...
+
+# Sparse features
+
+TEMPLATES: list[tuple[str, str, str]]
+TEMPLATE_SETS: list[tuple[str, list[str], str]]
+
+class Templates:
+    def __init__(
+        self,
+        names: Sequence[str] = (),
+        own: Sequence[object] = (),
+        folder: str | PathLike[str] | None = None,
+    ) -> None: ...
+    @property
+    def names(self) -> list[str]: ...
+    def find(
+        self,
+        source: Sequence[str],
+        target: Sequence[str],
+        links: Sequence[tuple[int, int]] = (),
+        scores: Sequence[float] = (),
+    ) -> dict[str, float]: ...
+
+def make_classes(
+    text: str | PathLike[str], out: str | PathLike[str], *, classes: int, rounds: int
+) -> int: ...
+def read_classes(path: str | PathLike[str]) -> dict[str, str]: ...
 
 # Language models
 

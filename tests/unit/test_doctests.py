@@ -22,6 +22,7 @@ WITH_EXAMPLES = {
     "tunesmith.metrics.registry",
     "tunesmith.select",
     "tunesmith.spaces",
+    "tunesmith.templates",
     "tunesmith.tuning",
     "tunesmith.update",
 }

@@ -1,4 +1,7 @@
-//! The core's error as the Python exception `tunesmith.errors.InputError`.
+//! The core's error as the Python exception `tunesmith.errors.InputError`, and Python's own errors
+//! on their way through the core.
+
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -17,4 +20,25 @@ pub fn py_err(error: Error) -> PyErr {
             Err(problem) => problem,
         }
     })
+}
+
+/// The first error that Python code raised where Rust could not pass it on.
+#[derive(Default)]
+pub struct Failure(Mutex<Option<PyErr>>);
+
+impl Failure {
+    /// Refuses with the error, and forgets it.
+    pub fn take(&self) -> PyResult<()> {
+        let mut first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        first.take().map_or(Ok(()), Err)
+    }
+
+    pub fn keep(&self, error: PyErr) {
+        let mut first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        first.get_or_insert(error);
+    }
+
+    pub fn is_kept(&self) -> bool {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+    }
 }

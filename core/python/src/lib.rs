@@ -3,6 +3,7 @@
 mod align;
 mod decoder;
 mod error;
+mod features;
 mod formats;
 mod learner;
 mod lm;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     align::register(module)?;
     rules::register(module)?;
     decoder::register(module)?;
+    features::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<select::Selector>()?;
     module.add_class::<update::Update>()?;

@@ -18,8 +18,8 @@ use tunesmith_metric::{
 };
 use tunesmith_text::Error;
 
-use crate::error::py_err;
-use callback::{Callback, Failure, Prepared};
+use crate::error::{Failure, py_err};
+use callback::{Callback, Prepared};
 pub use table::Table;
 
 /// A metric: statistics that add up, and a score of their sum. Made by one of the static

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tunesmith_align::Link;
 use tunesmith_rules::{
-    Corpus, Entries, HieroOptions, Imported, Kind, Lexicon, Made, Making, Node, PhraseOptions,
-    Precision, Reading, Smoothing, Symbol, Table, hiero_table, phrase_table,
+    Corpus, Entries, Frequent, HieroOptions, Imported, Kind, Lexicon, Made, Making, Node,
+    PhraseOptions, Precision, Reading, Smoothing, Symbol, Table, hiero_table, phrase_table,
 };
 use tunesmith_text::Watch;
 
@@ -76,6 +76,26 @@ impl AlignedCorpus {
         threads::run(py, threads, move || {
             let lexicon = Lexicon::estimate(&corpus, Precision::Exact);
             lexicon.write(&corpus, &inverse, &direct).map(|()| lexicon.len())
+        })?
+        .map_err(py_err)
+    }
+
+    /// Writes the most frequent pairs of linked words, and the words that most often have no link;
+    /// gives the numbers of pairs, source and target words.
+    #[pyo3(signature = (path, *, pairs, words, threads=0))]
+    fn write_frequent(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        pairs: usize,
+        words: usize,
+        threads: usize,
+    ) -> PyResult<(usize, usize, usize)> {
+        let corpus = Arc::clone(&self.inner);
+        threads::run(py, threads, move || {
+            let found = Frequent::count(&corpus, pairs, words);
+            found.write(&path)?;
+            Ok((found.pairs.len(), found.source.len(), found.target.len()))
         })?
         .map_err(py_err)
     }

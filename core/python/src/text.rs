@@ -1,5 +1,6 @@
-//! Text files: lines in, whole files out.
+//! Text files: lines in, whole files out; classes of words.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
@@ -105,8 +106,35 @@ impl AtomicWriter {
     }
 }
 
+/// Puts the words of a text into classes and writes them; gives their number.
+#[pyfunction]
+#[pyo3(signature = (text, out, *, classes, rounds))]
+fn make_classes(
+    py: Python<'_>,
+    text: PathBuf,
+    out: PathBuf,
+    classes: usize,
+    rounds: usize,
+) -> PyResult<usize> {
+    let make = || {
+        let made = tunesmith_text::Clustering { classes, rounds }.of_file(text)?;
+        made.write(out).map(|()| made.len())
+    };
+    py.detach(make).map_err(py_err)
+}
+
+/// The classes of words in a file.
+#[pyfunction]
+fn read_classes(py: Python<'_>, path: PathBuf) -> PyResult<HashMap<String, String>> {
+    let read = py.detach(|| tunesmith_text::Classes::read(path)).map_err(py_err)?;
+    let class = |word| read.of(word).unwrap_or_default().to_owned();
+    Ok(read.iter().map(|(word, _)| (word.to_owned(), class(word))).collect())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lines>()?;
     module.add_class::<AtomicWriter>()?;
+    module.add_function(wrap_pyfunction!(make_classes, module)?)?;
+    module.add_function(wrap_pyfunction!(read_classes, module)?)?;
     Ok(())
 }

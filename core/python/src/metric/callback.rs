@@ -1,27 +1,13 @@
 //! Metrics with parts written in Python.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use numpy::{AllowTypeChange, PyArray1, PyArrayLike1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tunesmith_metric::{Metric, Segment, TextMetric};
 
-/// The first error that Python code raised where Rust could not pass it on.
-#[derive(Default)]
-pub struct Failure(Mutex<Option<PyErr>>);
-
-impl Failure {
-    pub fn take(&self) -> PyResult<()> {
-        let mut first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        first.take().map_or(Ok(()), Err)
-    }
-
-    fn keep(&self, error: PyErr) {
-        let mut first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        first.get_or_insert(error);
-    }
-}
+use crate::error::Failure;
 
 /// A whole metric. Rows go to Python in batches.
 pub struct Callback {
