@@ -1,6 +1,7 @@
 //! The two decoders: phrases from left to right, hierarchical rules from the bottom up.
 
 pub mod features;
+pub mod hiero;
 mod input;
 mod outcome;
 pub mod phrase;

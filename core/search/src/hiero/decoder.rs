@@ -1,0 +1,137 @@
+//! A model with weights and settings, ready to translate.
+
+use std::sync::Arc;
+
+use tunesmith_text::{Error, Result};
+
+use super::group::Cache;
+use super::model::Model;
+use super::results::Found;
+use super::search;
+use crate::{Decode, Input, Outcome, Weights};
+
+/// How to search.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Rules over vertices that are taken for each span; 0 takes all.
+    pub pop_limit: usize,
+    /// Words that a rule may cover, those under its gaps included.
+    pub max_span: usize,
+    /// Translations of a source side that are looked at; 0 for all.
+    pub table_limit: usize,
+    /// Longer sentences are translated in pieces.
+    pub max_words: usize,
+}
+
+impl Settings {
+    /// Names and meanings, for help and messages.
+    pub const NAMES: [(&'static str, &'static str); 4] = [
+        ("pop_limit", "rules over vertices that are taken for each span; 0 takes all"),
+        ("max_span", "words that a rule may cover, those under its gaps included"),
+        ("table_limit", "translations of a source side that are looked at; 0 for all"),
+        ("max_words", "words of a sentence; longer ones are translated in pieces"),
+    ];
+
+    /// Changes a setting.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
+        let place = match name {
+            "pop_limit" => &mut self.pop_limit,
+            "max_span" => &mut self.max_span,
+            "table_limit" => &mut self.table_limit,
+            "max_words" => &mut self.max_words,
+            _ => {
+                let known = Settings::NAMES.map(|known| known.0).join(", ");
+                return Err(Error::new(format!("no setting {name}"))
+                    .remedy(format!("those of a hierarchical decoder are {known}")));
+            }
+        };
+        let least = if matches!(name, "pop_limit" | "table_limit") { 0.0 } else { 1.0 };
+        if value < least || value.fract() != 0.0 || value >= f64::from(u32::MAX) {
+            return Err(Error::new(format!("{name} cannot be {value}"))
+                .remedy(format!("give a whole number that is at least {least}")));
+        }
+        *place = value as usize;
+        Ok(())
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { pop_limit: 200, max_span: 10, table_limit: 0, max_words: 200 }
+    }
+}
+
+/// The weights of the features that every model has, one by one.
+pub struct Weighted {
+    pub named: Weights,
+    /// Of logarithms to base ten.
+    pub lm: f32,
+    pub lm_unknown: f32,
+    pub words: f32,
+    pub glue: f32,
+    pub unknown: f32,
+    pub arity: [f32; 3],
+    pub scores: Vec<f32>,
+}
+
+impl Weighted {
+    fn new(model: &Model, named: Weights) -> Weighted {
+        let dense = &model.dense;
+        let of = |name: &str| named.of(name) as f32;
+        Weighted {
+            lm: of(&dense.lm.0) * dense.lm.1,
+            lm_unknown: of(&dense.lm_unknown),
+            words: of(&dense.words.0) * dense.words.1,
+            glue: of(&dense.glue),
+            unknown: of(&dense.unknown),
+            arity: dense.arity.as_ref().map_or([0.0; 3], |n| [of(&n[0]), of(&n[1]), of(&n[2])]),
+            scores: dense.scores.iter().map(|(name, _)| of(name)).collect(),
+            named,
+        }
+    }
+}
+
+/// Translates; may be shared between threads.
+pub struct Decoder {
+    pub(super) model: Arc<Model>,
+    pub(super) weighted: Weighted,
+    pub(super) settings: Settings,
+    pub(super) cache: Cache,
+}
+
+/// Bytes of scored rules that are kept from sentence to sentence.
+const CACHED: usize = 32 << 20;
+
+impl Decoder {
+    pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
+        let weighted = Weighted::new(&model, weights);
+        Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
+    }
+
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Everything that was found for a sentence.
+    pub fn search<'d>(&'d self, input: &Input<'_>) -> Found<'d> {
+        search::search(self, input)
+    }
+}
+
+impl Decode for Decoder {
+    fn decode<'d>(&'d self, input: &Input<'_>) -> Box<dyn Outcome + 'd> {
+        Box::new(self.search(input))
+    }
+
+    fn weights(&self) -> &Weights {
+        &self.weighted.named
+    }
+
+    fn max_words(&self) -> usize {
+        self.settings.max_words
+    }
+}

@@ -1,0 +1,239 @@
+//! The rules of a source side under some weights: scored and sorted once, kept for all sentences.
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+use tunesmith_lm::Ends;
+use tunesmith_rules::{Node, Symbol};
+
+use super::decoder::Weighted;
+use super::model::Model;
+use crate::ModelWords;
+use crate::features::{Rule, Total};
+
+/// One rule: words, a gap, words, another gap, words; none of them need be there.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its place among the rules of the source side.
+    pub place: u32,
+    /// All that is known without knowing what fills the gaps, the language model's view of its
+    /// words included.
+    pub score: f32,
+    /// What `score` could become if the words behind a gap turned out to be certain.
+    pub hope: f32,
+    /// Decimal logarithm that the language model gives to its words, as part of `score`.
+    pub lm: f32,
+    /// Runs of words before, between and behind the gaps, in [`Group::runs`], or [`NO_RUN`].
+    pub runs: [u32; 3],
+    /// Whether the second gap comes first on the target side.
+    pub swapped: bool,
+    /// The target side: a range of [`Group::symbols`].
+    start: u32,
+    end: u32,
+}
+
+pub const NO_RUN: u32 = u32::MAX;
+
+/// The rules of one source side, highest hope first.
+#[derive(Debug, Default)]
+pub struct Group {
+    pub gaps: usize,
+    pub entries: Vec<Entry>,
+    pub runs: Vec<Ends>,
+    symbols: Vec<Symbol>,
+}
+
+impl Group {
+    /// The best `limit` rules in the table (all if 0).
+    pub fn of_node(
+        model: &Model,
+        weighted: &Weighted,
+        source: &[Symbol],
+        node: Node,
+        limit: usize,
+    ) -> Group {
+        let mut group = Group::default();
+        let words = ModelWords::new(&model.table, &model.lexicon);
+        let (mut target, mut links) = (Vec::new(), Vec::new());
+        let extras = &model.extras.rule;
+        for (place, entry) in model.table.entries(node).enumerate() {
+            target.clear();
+            target.extend(entry.target());
+            links.clear();
+            if !extras.is_empty() {
+                links.extend(entry.links());
+            }
+            let gaps = count_gaps(&target);
+            // A damaged table must not lead out of bounds.
+            if gaps != count_gaps(source) || target.is_empty() {
+                continue;
+            }
+            let columns = weighted.scores.iter().zip(&model.dense.scores);
+            let mut score: f32 = columns.map(|(w, (_, column))| w * column.of(entry.scores)).sum();
+            let rule = Rule {
+                source,
+                target: &target,
+                links: &links,
+                scores: entry.scores,
+                words: &words,
+            };
+            score += extra(model, weighted, &rule);
+            score += weighted.arity[gaps];
+            group.add(model, weighted, &target, score, place as u32, |word| {
+                model.lexicon.lm_id(word)
+            });
+        }
+        if limit > 0 && group.entries.len() > limit {
+            let better =
+                |a: &Entry, b: &Entry| b.score.total_cmp(&a.score).then(a.place.cmp(&b.place));
+            group.entries.sort_unstable_by(better);
+            group.entries.truncate(limit);
+            group.drop_unused();
+        }
+        let higher = |a: &Entry, b: &Entry| b.hope.total_cmp(&a.hope).then(a.place.cmp(&b.place));
+        group.entries.sort_unstable_by(higher);
+        group.entries.shrink_to_fit();
+        group.runs.shrink_to_fit();
+        group.symbols.shrink_to_fit();
+        group
+    }
+
+    /// Adds a rule; `score` is what features of its own give.
+    pub fn add(
+        &mut self,
+        model: &Model,
+        weighted: &Weighted,
+        target: &[Symbol],
+        score: f32,
+        place: u32,
+        lm_id: impl Fn(u32) -> u32,
+    ) {
+        let start = self.symbols.len() as u32;
+        self.symbols.extend_from_slice(target);
+        let (mut words, mut unknown, mut lm, mut certain) = (0, 0, 0.0, 0.0);
+        let mut runs = [NO_RUN; 3];
+        let (mut gaps, mut swapped) = (0, false);
+        let mut run = Ends::EMPTY;
+        for (at, &symbol) in target.iter().enumerate() {
+            match symbol {
+                Symbol::Gap(number) => {
+                    swapped |= gaps == 0 && number == 2;
+                    gaps += 1;
+                }
+                Symbol::Word(word) => {
+                    let word = lm_id(word);
+                    words += 1;
+                    unknown += u32::from(word == 0);
+                    lm += model.lm.append(&mut run, word);
+                }
+            }
+            let ends = !matches!(target.get(at + 1), Some(Symbol::Word(_)));
+            if ends && !run.is_empty() {
+                if gaps > 0 {
+                    certain -= run.preliminary();
+                }
+                runs[gaps.min(2)] = self.runs.len() as u32;
+                self.runs.push(run);
+                run = Ends::EMPTY;
+            }
+        }
+        self.gaps = gaps;
+        let score = score
+            + weighted.lm * lm
+            + weighted.words * words as f32
+            + weighted.lm_unknown * unknown as f32;
+        self.entries.push(Entry {
+            place,
+            score,
+            hope: score + weighted.lm.max(0.0) * certain,
+            lm,
+            runs,
+            swapped,
+            start,
+            end: self.symbols.len() as u32,
+        });
+    }
+
+    fn drop_unused(&mut self) {
+        let (runs, symbols) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.symbols));
+        for entry in &mut self.entries {
+            let range = entry.start as usize..entry.end as usize;
+            entry.start = self.symbols.len() as u32;
+            self.symbols.extend_from_slice(&symbols[range]);
+            entry.end = self.symbols.len() as u32;
+            for run in entry.runs.iter_mut().filter(|run| **run != NO_RUN) {
+                self.runs.push(runs[*run as usize]);
+                *run = self.runs.len() as u32 - 1;
+            }
+        }
+    }
+
+    pub fn target(&self, entry: usize) -> &[Symbol] {
+        let entry = &self.entries[entry];
+        &self.symbols[entry.start as usize..entry.end as usize]
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Group>()
+            + size_of_val(&self.entries[..])
+            + size_of_val(&self.runs[..])
+            + size_of_val(&self.symbols[..])
+    }
+}
+
+fn count_gaps(side: &[Symbol]) -> usize {
+    side.iter().filter(|symbol| matches!(symbol, Symbol::Gap(_))).count()
+}
+
+/// What the features of a rule beyond the dense ones give.
+pub fn extra(model: &Model, weighted: &Weighted, rule: &Rule<'_>) -> f32 {
+    let mut total = Total { weights: &weighted.named, sum: 0.0 };
+    model.extras.rule.iter().for_each(|feature| feature.find(rule, &mut total));
+    total.sum as f32
+}
+
+/// What was made lately, for all threads. Half of the room belongs to what was asked for since
+/// the other half was full; that is forgotten when this one is.
+pub struct Cache {
+    shards: Vec<Mutex<Shard>>,
+    /// Bytes of half a shard.
+    room: usize,
+}
+
+#[derive(Default)]
+struct Shard {
+    new: FxHashMap<u32, Arc<Group>>,
+    old: FxHashMap<u32, Arc<Group>>,
+    bytes: usize,
+}
+
+const SHARDS: usize = 16;
+
+impl Cache {
+    /// For at most about so many bytes.
+    pub fn new(bytes: usize) -> Cache {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Cache { shards, room: bytes / SHARDS / 2 }
+    }
+
+    pub fn get(&self, node: Node, make: impl FnOnce() -> Group) -> Arc<Group> {
+        let key = node.index() as u32;
+        let shard = &self.shards[key as usize % SHARDS];
+        let known = {
+            let mut shard = shard.lock().expect("no panic while it is held");
+            match shard.new.get(&key) {
+                Some(found) => return found.clone(),
+                None => shard.old.remove(&key),
+            }
+        };
+        let group = known.unwrap_or_else(|| Arc::new(make()));
+        let mut shard = shard.lock().expect("no panic while it is held");
+        if shard.bytes > self.room {
+            shard.old = std::mem::take(&mut shard.new);
+            shard.bytes = 0;
+        }
+        shard.bytes += group.bytes();
+        shard.new.insert(key, group.clone());
+        group
+    }
+}

@@ -1,0 +1,14 @@
+//! Rules with gaps put together from the bottom up (Chiang 2007).
+
+mod chart;
+mod cube;
+mod decoder;
+mod group;
+mod matches;
+mod model;
+mod results;
+mod search;
+
+pub use decoder::{Decoder, Settings};
+pub use model::{Dense, Model, PassThrough};
+pub use results::Found;
