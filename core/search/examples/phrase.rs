@@ -9,7 +9,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Input, Outcome, Weights};
+use tunesmith_search::{Input, Outcome, Weights, decode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut settings = Settings::default();
     let mut forests = false;
+    let mut nbest = 0;
     let mut quiet = false;
     for setting in rest {
         let (name, value) = setting.split_once('=').ok_or("settings are name=value")?;
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "pop_limit" => settings.pop_limit = value.parse()?,
             "distortion_limit" => settings.distortion_limit = Some(value.parse()?),
             "forest" => forests = value == "1",
+            "nbest" => nbest = value.parse()?,
             "quiet" => quiet = value == "1",
             _ => return Err(format!("no setting {name}").into()),
         }
@@ -54,6 +56,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         nodes += found.nodes();
         if forests {
             std::hint::black_box(found.forest(&mut Collected::default()));
+        }
+        if nbest > 0 {
+            let found = decode(&decoder, &Input::plain(line));
+            let mut collected = Collected::default();
+            let forest = found.forest(&mut collected);
+            std::hint::black_box(found.best(&forest, &collected.names, nbest, true, false));
         }
         if !quiet {
             let score = found.score().unwrap_or(0.0);

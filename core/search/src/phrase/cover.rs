@@ -20,7 +20,6 @@ pub struct Covers {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     first_gap: u16,
-    covered: u16,
     future: f32,
 }
 
@@ -48,16 +47,10 @@ impl Covers {
         let id = self.facts.len() as u32;
         self.bits.extend_from_slice(&self.scratch);
         self.known.insert(self.scratch.clone().into(), id);
-        let covered = self.scratch.iter().map(|bits| bits.count_ones() as u16).sum();
-        let mut sum = 0.0;
-        let mut first_gap = self.words;
-        let mut at = 0;
-        while let Some(start) = self.next(id, at, false) {
-            first_gap = first_gap.min(start);
-            at = self.next(id, start, true).unwrap_or(self.words);
-            sum += future.best(start, at);
-        }
-        self.facts.push(Facts { first_gap: first_gap as u16, covered, future: sum });
+        let gaps = self.gaps(id);
+        let sum = gaps.iter().map(|gap| future.best(gap.start, gap.end)).sum();
+        let first_gap = gaps.first().map_or(self.words, |gap| gap.start);
+        self.facts.push(Facts { first_gap: first_gap as u16, future: sum });
         id
     }
 
@@ -99,11 +92,6 @@ impl Covers {
     #[inline]
     pub fn first_gap(&self, id: u32) -> usize {
         usize::from(self.facts[id as usize].first_gap)
-    }
-
-    #[inline]
-    pub fn covered(&self, id: u32) -> usize {
-        usize::from(self.facts[id as usize].covered)
     }
 
     /// The estimate for the words that are not covered.

@@ -148,6 +148,12 @@ impl Decoder {
     pub fn search<'d>(&'d self, input: &Input<'_>) -> Found<'d> {
         search::search(self, input)
     }
+
+    /// The derivations of a reference; if it cannot be reached, only stacks and
+    /// [`prefix`](Found::prefix) tell how far one comes.
+    pub fn force<'d>(&'d self, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
+        search::force(self, input, reference)
+    }
 }
 
 impl Decode for Decoder {

@@ -37,6 +37,8 @@ impl Score {
 pub struct Reordering {
     pub names: [String; 6],
     pub columns: [usize; 6],
+    /// To blocks of any size (Galley & Manning 2008) and not to single phrases.
+    pub blocks: bool,
 }
 
 /// The names of the features that every model has, and what one unit of each counts.
@@ -76,12 +78,16 @@ impl Dense {
             scores.push(("count".to_owned(), Score::Log(count)));
             scores.push(("unique".to_owned(), Score::Unique(count)));
         }
-        let name =
-            |number: usize| format!("word-{}-{}", SIDES[number / 3], ORIENTATIONS[number % 3]);
-        let found: Vec<usize> = (0..6).filter_map(|number| at(&name(number))).collect();
-        let reordering = <[usize; 6]>::try_from(found)
-            .ok()
-            .map(|columns| Reordering { names: std::array::from_fn(name), columns });
+        // Blocks say all that words do, and more.
+        let reordering =
+            [("block", true), ("word", false)].into_iter().find_map(|(kind, blocks)| {
+                let name = |number: usize| {
+                    format!("{kind}-{}-{}", SIDES[number / 3], ORIENTATIONS[number % 3])
+                };
+                let found: Vec<usize> = (0..6).filter_map(|number| at(&name(number))).collect();
+                let columns = <[usize; 6]>::try_from(found).ok()?;
+                Some(Reordering { names: std::array::from_fn(name), columns, blocks })
+            });
         Dense {
             lm: "lm".to_owned(),
             words: ("words".to_owned(), 1.0),

@@ -67,12 +67,22 @@ pub enum From {
 }
 
 impl<'d> Choices<'d> {
-    pub fn new(decoder: &'d Decoder, input: &Input<'_>) -> Choices<'d> {
+    /// With `only`, just the phrases that are a part of that string, however good they are.
+    pub fn new(decoder: &'d Decoder, input: &Input<'_>, only: Option<&[&str]>) -> Choices<'d> {
         let model = &*decoder.model;
         let words = input.words.iter().copied();
         let mut sentence = Sentence::new(words, &model.table, &model.lexicon, &model.lm);
         let source: Vec<u32> = sentence.source().to_vec();
         let count = source.len();
+        let only: Option<Vec<u32>> =
+            only.map(|words| words.iter().map(|word| sentence.target_id(word)).collect());
+        let part = |words: &[u32]| {
+            only.as_ref().is_none_or(|only| {
+                words.is_empty() || only.windows(words.len()).any(|window| window == words)
+            })
+        };
+        // Every word must have some translation of its own.
+        let mut alone = vec![false; count];
         let mut lists: Vec<Source> = Vec::new();
         let mut side = Vec::new();
         for start in 0..count {
@@ -89,10 +99,17 @@ impl<'d> Choices<'d> {
                 if !input.allows(&(start..end)) {
                     continue;
                 }
-                let targets = decoder.cache.get(node, || {
-                    let limit = decoder.settings.table_limit;
-                    Targets::of_node(model, &decoder.weighted, &side, node, limit)
-                });
+                let weighted = &decoder.weighted;
+                let targets = match &only {
+                    None => decoder.cache.get(node, || {
+                        let limit = decoder.settings.table_limit;
+                        Targets::of_node(model, weighted, &side, node, limit, |_| true)
+                    }),
+                    Some(_) => Targets::of_node(model, weighted, &side, node, 0, part).into(),
+                };
+                if end == start + 1 {
+                    alone[start] = model.table.entries(node).next().is_some();
+                }
                 if !targets.list.is_empty() {
                     lists.push(Source { span: start..end, targets, from: From::Table(node) });
                 }
@@ -102,14 +119,8 @@ impl<'d> Choices<'d> {
             let words = given.words.iter().map(|word| sentence.target_id(word)).collect();
             let targets = lone(decoder, &sentence, &source[given.span.clone()], words);
             let span = given.span.clone();
+            alone[span.clone()].fill(true);
             lists.push(Source { span, targets, from: From::Given(given.score) });
-        }
-        // Every word must have some translation of its own.
-        let mut alone = vec![false; count];
-        for list in &lists {
-            if list.span.len() == 1 || matches!(list.from, From::Given(_)) {
-                alone[list.span.clone()].fill(true);
-            }
         }
         for word in (0..count).filter(|&word| !alone[word]) {
             let target = sentence.target_id(input.words[word]);
@@ -230,6 +241,11 @@ impl<'d> Choices<'d> {
     /// The most words that a phrase covers.
     pub fn longest(&self) -> usize {
         self.longest
+    }
+
+    /// The orientation features of a phrase: to the previous one, then to the next.
+    pub fn orders(&self, choice: &Choice) -> &[f32; 6] {
+        &self.lists[choice.list as usize].targets.list[choice.place as usize].orders
     }
 
     /// Target words of a phrase, ids of the sentence.

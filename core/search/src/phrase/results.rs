@@ -2,11 +2,38 @@
 
 use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
 
-use super::model::Score;
 use super::options::{Choice, Choices, From};
-use super::search::{Graph, NONE, join, orientation};
+use super::search::{Arc, Graph, NONE, join, orientations};
 use crate::features::{Collected, Neighbour, Orientation};
 use crate::outcome::{Origin, Outcome, Step};
+
+/// A translation of some words of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partial {
+    pub text: String,
+    /// The best translation of what is left, from left to right: what the estimate is made of.
+    pub rest: String,
+    pub score: f32,
+    /// The score with what is hoped for the rest.
+    pub estimate: f32,
+    pub features: Vec<(u32, f32)>,
+}
+
+/// Adds up features.
+#[derive(Default)]
+struct Sum(rustc_hash::FxHashMap<u32, f32>);
+
+impl Sum {
+    fn add(&mut self, (id, value): (u32, f32)) {
+        *self.0.entry(id).or_default() += value;
+    }
+
+    fn take(&mut self) -> Vec<(u32, f32)> {
+        let mut row: Vec<(u32, f32)> = self.0.drain().filter(|entry| entry.1 != 0.0).collect();
+        row.sort_unstable_by_key(|entry| entry.0);
+        row
+    }
+}
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -38,6 +65,94 @@ impl<'d> Found<'d> {
 
     fn word(&self, word: u32) -> &str {
         self.choices.sentence.target_word(word)
+    }
+
+    /// How many words of the reference were reached, from its beginning, by a forced search.
+    pub fn prefix(&self) -> usize {
+        let nodes = self.graph.stacks.iter().flat_map(|stack| &stack.nodes);
+        let reached = nodes.map(|&node| self.graph.nodes[node as usize].position);
+        reached.max().unwrap_or(0) as usize
+    }
+
+    /// The partial translations that the search kept, by the number of words they cover; the last
+    /// bin holds whole ones. Features have ids of `collected`.
+    pub fn bins(&self, collected: &mut Collected) -> Vec<Vec<Partial>> {
+        let ids = Ids::new(&self.choices, collected);
+        let mut sum = Sum::default();
+        let mut made = Vec::new();
+        for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
+            let complete = covered == self.graph.stacks.len() - 1;
+            let mut bin: Vec<Partial> = Vec::new();
+            for &node in &stack.nodes {
+                let arcs: Vec<usize> = match complete {
+                    true => self.arcs(node).collect(),
+                    false => vec![self.graph.nodes[node as usize].arc as usize],
+                };
+                for arc in arcs {
+                    bin.push(self.partial(arc, complete, &ids, collected, &mut sum));
+                }
+            }
+            bin.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+            made.push(bin);
+        }
+        made
+    }
+
+    fn partial(
+        &self,
+        last: usize,
+        complete: bool,
+        ids: &Ids,
+        collected: &mut Collected,
+        sum: &mut Sum,
+    ) -> Partial {
+        let mut chain = Vec::new();
+        let mut own = Vec::new();
+        let mut at = last;
+        loop {
+            let arc = self.graph.arcs[at];
+            let choice = &self.choices.list[arc.choice as usize];
+            chain.push(arc.choice);
+            self.rule_features(choice, ids, collected);
+            collected.take().into_iter().for_each(|entry| sum.add(entry));
+            self.own_features(&arc, complete && at == last, ids, collected, &mut own);
+            own.iter().for_each(|&entry| sum.add(entry));
+            at = match self.graph.nodes[arc.from as usize].arc {
+                NONE => break,
+                before => before as usize,
+            };
+        }
+        chain.reverse();
+        let arc = &self.graph.arcs[last];
+        let choice = &self.choices.list[arc.choice as usize];
+        let before = self.graph.nodes[arc.from as usize].cover;
+        let gaps = self.graph.covers.gaps(before).into_iter().flat_map(|gap| {
+            // What is left after the last phrase.
+            let taken = usize::from(choice.start)..usize::from(choice.end);
+            [gap.start..gap.end.min(taken.start), gap.start.max(taken.end)..gap.end]
+        });
+        let mut spans = Vec::new();
+        let mut future = 0.0;
+        for gap in gaps.filter(|gap| gap.start < gap.end) {
+            future += self.choices.future.best(gap.start, gap.end);
+            self.choices.future.phrases(gap.start, gap.end, &mut spans);
+        }
+        let rest = spans.into_iter().flat_map(|span| {
+            let best = self.choices.of(span.start, span.end).first();
+            best.map_or(&[][..], |choice| self.choices.target(choice))
+        });
+        let words = |choice: &u32| self.choices.target(&self.choices.list[*choice as usize]);
+        Partial {
+            text: self.joined(chain.iter().flat_map(words)),
+            rest: self.joined(rest),
+            score: arc.score,
+            estimate: arc.score + future,
+            features: sum.take(),
+        }
+    }
+
+    fn joined<'w>(&self, words: impl Iterator<Item = &'w u32>) -> String {
+        words.map(|&word| self.word(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// Cells whose exact score was asked for.
@@ -78,42 +193,49 @@ impl<'d> Found<'d> {
         });
     }
 
+    /// What a phrase adds behind a node: ids in ascending order but for those of extra features.
     fn own_features(
         &self,
-        from: u32,
-        lm: f32,
-        choice: &Choice,
+        arc: &Arc,
         complete: bool,
         ids: &Ids,
-        out: &mut Collected,
+        collected: &mut Collected,
+        out: &mut Vec<(u32, f32)>,
     ) {
         let model = &self.choices.decoder.model;
-        let node = &self.graph.nodes[from as usize];
-        out.put(ids.lm, lm * std::f32::consts::LN_10);
+        let node = &self.graph.nodes[arc.from as usize];
+        let choice = &self.choices.list[arc.choice as usize];
+        let last = self.choices.list.get(node.last as usize);
+        let blocks = model.dense.reordering.as_ref().is_some_and(|model| model.blocks);
+        let lies = orientations(&self.graph, blocks, node, choice);
+        out.clear();
+        out.push((ids.lm, arc.lm * std::f32::consts::LN_10));
         let jump = usize::from(choice.start).abs_diff(usize::from(node.end));
         if jump > 0 {
-            out.put(ids.distortion, -(jump as f32));
+            out.push((ids.distortion, -(jump as f32)));
         }
-        let lies = orientation(node, choice);
-        for (side, phrase) in [(0, Some(choice)), (1, self.choices.list.get(node.last as usize))] {
+        if !ids.reordering.is_empty() {
+            out.push((ids.reordering[lies[0]], self.choices.orders(choice)[lies[0]]));
+            if let Some(last) = last {
+                out.push((ids.reordering[3 + lies[1]], self.choices.orders(last)[3 + lies[1]]));
+            }
+        }
+        if model.extras.order.is_empty() && model.extras.string.is_empty() {
+            return;
+        }
+        let phrases = [Some(choice), last];
+        for ((side, phrase), lies) in Neighbour::ALL.into_iter().zip(phrases).zip(lies) {
             let Some(phrase) = phrase else { continue };
             self.choices.with_rule(phrase, |rule| {
-                if let (Some(reordering), false) = (&model.dense.reordering, rule.scores.is_empty())
-                {
-                    let number = 3 * side + lies;
-                    let score = Score::Log(reordering.columns[number]);
-                    out.put(ids.reordering[number], score.of(rule.scores));
-                }
                 for feature in &model.extras.order {
-                    feature.find(rule, Neighbour::ALL[side], Orientation::ALL[lies], out);
+                    feature.find(rule, side, Orientation::ALL[lies], collected);
                 }
             });
         }
         let width = model.extras.string.len();
-        if width > 0 {
-            let states = &self.graph.strings[from as usize * width..][..width];
-            join(&self.choices, states, choice, complete, out, |_| {});
-        }
+        let states = &self.graph.strings[arc.from as usize * width..][..width];
+        join(&self.choices, states, choice, complete, collected, |_| {});
+        out.extend(collected.take());
     }
 }
 
@@ -123,10 +245,8 @@ impl Outcome for Found<'_> {
     }
 
     fn text(&self) -> String {
-        let words = self.best().into_iter().flat_map(|choice| {
-            self.choices.target(&self.choices.list[choice as usize]).iter().copied()
-        });
-        words.map(|word| self.word(word)).collect::<Vec<_>>().join(" ")
+        let words = |choice| self.choices.target(&self.choices.list[choice as usize]);
+        self.joined(self.best().into_iter().flat_map(words))
     }
 
     fn forest(&self, collected: &mut Collected) -> Forest {
@@ -144,6 +264,7 @@ impl Outcome for Found<'_> {
         let mut rules = vec![NONE; self.choices.list.len()];
         let mut spelled = rustc_hash::FxHashMap::default();
         let mut numbers = vec![NONE; goal as usize + 1];
+        let mut own = Vec::new();
         for node in (0..=goal).filter(|&node| wanted[node as usize]) {
             numbers[node as usize] = builder.node();
             if self.graph.nodes[node as usize].arc == NONE {
@@ -163,13 +284,13 @@ impl Outcome for Found<'_> {
                     self.rule_features(choice, &ids, collected);
                     rules[arc.choice as usize] = builder.rule(collected.take(), side);
                 }
-                self.own_features(arc.from, arc.lm, choice, node == goal, &ids, collected);
+                self.own_features(&arc, node == goal, &ids, collected, &mut own);
                 let edge = Edge {
                     tails: [numbers[arc.from as usize], Edge::NONE],
                     rule: rules[arc.choice as usize],
                     label: arc.choice,
                 };
-                builder.edge(edge, collected.take());
+                builder.edge(edge, own.iter().copied());
             }
         }
         builder.finish()

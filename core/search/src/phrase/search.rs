@@ -31,6 +31,9 @@ pub struct Node {
     /// The words of the last phrase; `start` is [`ANY`] where it cannot matter.
     pub start: u16,
     pub end: u16,
+    /// What the next phrase's orientation refers to: the last phrase, or the block that it closed;
+    /// [`ANY`] where no phrase can touch it.
+    pub block: [u16; 2],
     /// Orientations of the last phrase to the next.
     pub class: u32,
     /// A choice with that class, whose orientations to the next phrase hold.
@@ -132,6 +135,9 @@ struct Search<'d, 'c> {
     choices: &'c Choices<'d>,
     /// The only string that may come out.
     forced: Option<&'c [u32]>,
+    limits: Limits,
+    /// Orientations refer to blocks.
+    blocks: bool,
     graph: Graph,
     /// Cubes that fill a stack.
     cubes: Vec<Vec<Cube>>,
@@ -141,18 +147,42 @@ struct Search<'d, 'c> {
 }
 
 pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
-    let choices = Choices::new(decoder, input);
+    let choices = Choices::new(decoder, input, None);
     let graph = run(decoder, &choices, None);
     Found::new(choices, graph)
 }
 
-/// Fills all stacks; `forced` are ids of target words that must come out.
+/// The derivations of a reference, or of as much of it from its beginning as can be reached.
+pub fn force<'d>(decoder: &'d Decoder, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
+    let mut choices = Choices::new(decoder, input, Some(reference));
+    let words: Vec<u32> = reference.iter().map(|word| choices.sentence.target_id(word)).collect();
+    let graph = run(decoder, &choices, Some(&words));
+    Found::new(choices, graph)
+}
+
+/// What is left out.
+struct Limits {
+    stack: usize,
+    pops: usize,
+    threshold: f32,
+}
+
+/// Fills all stacks; `forced` are ids of target words that must come out, and nothing that leads
+/// to them is left out.
 pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32]>) -> Graph {
+    let all = |limit: usize| if limit == 0 || forced.is_some() { usize::MAX } else { limit };
+    let settings = &decoder.settings;
     let words = choices.sentence.source().len();
     let mut search = Search {
         decoder,
         choices,
         forced,
+        limits: Limits {
+            stack: all(settings.stack),
+            pops: all(settings.pop_limit),
+            threshold: if forced.is_some() { f32::INFINITY } else { settings.threshold },
+        },
+        blocks: decoder.model.dense.reordering.as_ref().is_some_and(|model| model.blocks),
         graph: Graph {
             nodes: Vec::new(),
             arcs: Vec::new(),
@@ -173,6 +203,7 @@ pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32
         cover: 0,
         start: ANY,
         end: 0,
+        block: [ANY, 0],
         class: NONE,
         last: NONE,
         position: 0,
@@ -267,10 +298,6 @@ impl Search<'_, '_> {
 
     fn fill(&mut self, stack: usize) {
         let cubes = std::mem::take(&mut self.cubes[stack]);
-        let limit = match self.decoder.settings.pop_limit {
-            0 => usize::MAX,
-            limit => limit,
-        };
         self.cells.clear();
         self.exact.clear();
         self.seen.clear();
@@ -305,7 +332,7 @@ impl Search<'_, '_> {
             }
             self.take(cube, cell, at, stack, complete);
             made += 1;
-            if made >= limit {
+            if made >= self.limits.pops {
                 break;
             }
         }
@@ -331,12 +358,12 @@ impl Search<'_, '_> {
         if !self.decoder.weighted.oriented {
             return 0.0;
         }
-        let lies = orientation(from, chosen);
+        let [previous, next] = orientations(&self.graph, self.blocks, from, chosen);
         let next = match from.last {
             NONE => 0.0,
-            last => self.choices.list[last as usize].next[lies],
+            last => self.choices.list[last as usize].next[next],
         };
-        next + chosen.previous[lies]
+        next + chosen.previous[previous]
     }
 
     /// The exact values of a cell; nothing if it does not lead to the string that is asked for.
@@ -410,14 +437,27 @@ impl Search<'_, '_> {
             cover: cube.cover,
             start: ANY,
             end: if complete { 0 } else { chosen.end },
+            block: [ANY; 2],
             class: if oriented { chosen.class } else { NONE },
             last: if oriented { choice } else { NONE },
             position: self.graph.nodes[from as usize].position + u32::from(chosen.length),
             arc: NONE,
         };
-        let start = usize::from(chosen.start);
-        if oriented && start > 0 && !self.graph.covers.has(cube.cover, start - 1) {
-            node.start = chosen.start;
+        if oriented {
+            let mut block = [chosen.start, chosen.end];
+            if self.blocks {
+                let before = &self.graph.nodes[from as usize];
+                block = self::block(&self.graph, before, chosen, cube.cover);
+                node.start = chosen.start;
+            }
+            let covers = &self.graph.covers;
+            let covered = |word: usize| word >= self.words() || covers.has(cube.cover, word);
+            if block[0] > 0 && !covered(usize::from(block[0]) - 1) {
+                node.block[0] = block[0];
+            }
+            if !covered(usize::from(block[1])) {
+                node.block[1] = block[1];
+            }
         }
         if complete {
             node.state = State::EMPTY;
@@ -437,6 +477,7 @@ impl Search<'_, '_> {
             twin.cover == node.cover
                 && twin.end == node.end
                 && twin.start == node.start
+                && twin.block == node.block
                 && twin.class == node.class
                 && twin.state == node.state
                 && (!forced || twin.position == node.position)
@@ -477,15 +518,15 @@ impl Search<'_, '_> {
             let node = &all[node as usize];
             node.score + covers.future(node.cover)
         };
-        let keep = self.decoder.settings.stack;
-        if keep > 0 && nodes.len() > keep {
+        let keep = self.limits.stack;
+        if nodes.len() > keep {
             nodes.select_nth_unstable_by(keep - 1, |&a, &b| {
                 total(b).total_cmp(&total(a)).then(a.cmp(&b))
             });
             nodes.truncate(keep);
         }
         let best = nodes.iter().map(|&node| total(node)).fold(f32::NEG_INFINITY, f32::max);
-        nodes.retain(|&node| total(node) >= best - self.decoder.settings.threshold);
+        nodes.retain(|&node| total(node) >= best - self.limits.threshold);
         nodes.sort_unstable_by(|&a, &b| {
             let (left, right) = (&all[a as usize], &all[b as usize]);
             (left.cover, left.end)
@@ -497,16 +538,50 @@ impl Search<'_, '_> {
     }
 }
 
-/// How a phrase lies to the one before it: 0 monotone, 1 swapped, 2 elsewhere.
+/// How a phrase lies to what is before it, and how what is before it lies to the phrase: 0 monotone,
+/// 1 swapped, 2 elsewhere.
+///
+/// With blocks the first is exact as long as blocks close in the order in which they can (they are
+/// taken to reach as far as everything is covered). For the second the block to come is not known
+/// yet: what lies between the two phrases will belong to it if nothing of it is covered next to the
+/// last phrase.
 #[inline]
-pub fn orientation(from: &Node, chosen: &Choice) -> usize {
-    if chosen.start == from.end {
+pub fn orientations(graph: &Graph, blocks: bool, from: &Node, chosen: &Choice) -> [usize; 2] {
+    let previous = if chosen.start == from.block[1] {
         0
-    } else if chosen.end == from.start {
+    } else if chosen.end == from.block[0] {
         1
     } else {
         2
+    };
+    if !blocks || from.last == NONE {
+        return [previous; 2];
     }
+    let open = |word: u16| !graph.covers.has(from.cover, usize::from(word));
+    let next = if chosen.start >= from.end && open(from.end) {
+        0
+    } else if chosen.end <= from.start && open(from.start - 1) {
+        1
+    } else {
+        2
+    };
+    [previous, next]
+}
+
+/// What the orientation of the phrase after `chosen` refers to.
+fn block(graph: &Graph, from: &Node, chosen: &Choice, cover: u32) -> [u16; 2] {
+    let touches = chosen.start == from.block[1] || chosen.end == from.block[0];
+    if from.last != NONE && !touches {
+        return [chosen.start, chosen.end];
+    }
+    let (mut start, mut end) = (chosen.start, chosen.end);
+    while start > 0 && graph.covers.has(cover, usize::from(start) - 1) {
+        start -= 1;
+    }
+    while usize::from(end) < graph.stacks.len() - 1 && graph.covers.has(cover, usize::from(end)) {
+        end += 1;
+    }
+    [start, end]
 }
 
 /// Joins a phrase to the string so far, feature by feature; `see` gets the new states.
@@ -541,7 +616,8 @@ fn hash_of(node: &Node, strings: &[u64]) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     (u64::from(node.cover) << 32 | u64::from(node.end) << 16 | u64::from(node.start))
         .hash(&mut hasher);
-    node.class.hash(&mut hasher);
+    (u64::from(node.class) << 32 | u64::from(node.block[0]) << 16 | u64::from(node.block[1]))
+        .hash(&mut hasher);
     for &word in node.state.words() {
         word.hash(&mut hasher);
     }

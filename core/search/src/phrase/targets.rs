@@ -29,6 +29,8 @@ pub struct Target {
     pub previous: [f32; 3],
     /// By orientation to the next phrase.
     pub next: [f32; 3],
+    /// The features behind `previous` and `next`, before they are weighted.
+    pub orders: [f32; 6],
     /// Equal for phrases whose features of the next phrase's orientation are equal, whatever the
     /// weights.
     pub class: u64,
@@ -50,20 +52,27 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// The best `limit` translations in the table (all if 0).
+    /// The best `limit` translations in the table (all if 0) whose words are `wanted`.
     pub fn of_node(
         model: &Model,
         weighted: &Weighted,
         source: &[Symbol],
         node: Node,
         limit: usize,
+        wanted: impl Fn(&[u32]) -> bool,
     ) -> Targets {
+        let mut ids = Vec::new();
         let mut targets = Targets::default();
         let words = ModelWords::new(&model.table, &model.lexicon);
         let (mut target, mut links) = (Vec::new(), Vec::new());
         for (place, entry) in model.table.entries(node).enumerate() {
             target.clear();
             target.extend(entry.target());
+            ids.clear();
+            ids.extend(words_of(&target));
+            if !wanted(&ids) {
+                continue;
+            }
             links.clear();
             links.extend(entry.links());
             let rule = Rule {
@@ -89,10 +98,7 @@ impl Targets {
         lm_id: impl Fn(u32) -> u32,
     ) {
         let start = self.words.len();
-        self.words.extend(rule.target.iter().filter_map(|&symbol| match symbol {
-            Symbol::Word(word) => Some(word),
-            Symbol::Gap(_) => None,
-        }));
+        self.words.extend(words_of(rule.target));
         let length = self.words.len() - start;
         let mut state = State::EMPTY;
         self.lm.extend(self.words[start..].iter().map(|&word| lm_id(word)));
@@ -108,6 +114,7 @@ impl Targets {
         model.extras.rule.iter().for_each(|feature| feature.find(rule, &mut total));
         let mut score = total.sum as f32 + weighted.phrase + weighted.word * length as f32;
         let mut orders = [[0.0; 3]; 2];
+        let mut raw = [0.0; 6];
         let mut class = FxHasher::default();
         if !rule.scores.is_empty() {
             for (&weight, (_, column)) in weighted.scores.iter().zip(&model.dense.scores) {
@@ -117,8 +124,8 @@ impl Targets {
             }
             if let Some(reordering) = &model.dense.reordering {
                 for (number, &column) in reordering.columns.iter().enumerate() {
-                    orders[number / 3][number % 3] =
-                        weighted.reordering[number] * Score::Log(column).of(rule.scores);
+                    raw[number] = Score::Log(column).of(rule.scores);
+                    orders[number / 3][number % 3] = weighted.reordering[number] * raw[number];
                     if number >= 3 {
                         rule.scores[column].to_bits().hash(&mut class);
                     }
@@ -144,6 +151,7 @@ impl Targets {
             estimate: score + weighted.lm * inner,
             previous: orders[0],
             next: orders[1],
+            orders: raw,
             class: class.finish(),
             state,
         });
@@ -169,6 +177,13 @@ impl Targets {
     pub fn words(&self, target: &Target) -> &[u32] {
         &self.words[target.start as usize..][..target.length as usize]
     }
+}
+
+fn words_of(side: &[Symbol]) -> impl Iterator<Item = u32> + '_ {
+    side.iter().filter_map(|&symbol| match symbol {
+        Symbol::Word(word) => Some(word),
+        Symbol::Gap(_) => None,
+    })
 }
 
 /// What has been made so far. Cleared when it grows beyond a limit: tables may be larger than
