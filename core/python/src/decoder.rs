@@ -12,7 +12,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::templates::{self, Resources};
 use tunesmith_search::features::{Collected, Extras};
-use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, phrase};
+use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, hiero, phrase};
 use tunesmith_space::{Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
 
@@ -28,6 +28,7 @@ pub struct Decoder {
 
 enum Model {
     Phrase(Arc<phrase::Model>),
+    Hiero(Arc<hiero::Model>),
 }
 
 /// Moses' labels: language model, phrase table, the number of its scores, reordering.
@@ -63,18 +64,50 @@ impl Decoder {
         Ok(Decoder { model: Model::Phrase(Arc::new(model)) })
     }
 
+    /// A hierarchical model from its files. With `cdec`, features have cdec's names and values,
+    /// and all words may stand for themselves; without, features have the names of the table's
+    /// columns.
+    #[staticmethod]
+    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=false))]
+    fn hiero(
+        py: Python<'_>,
+        table: PathBuf,
+        lm: PathBuf,
+        cdec: bool,
+        templates: Vec<String>,
+        folder: Option<PathBuf>,
+        verify: bool,
+    ) -> PyResult<Decoder> {
+        let load = || {
+            let table = Table::open(&table, verify)?;
+            let lm = Lm::load(&lm)?;
+            let dense = match cdec {
+                true => hiero::Dense::of_cdec(&table),
+                false => hiero::Dense::of_table(&table),
+            };
+            hiero::Model::new(table, lm, dense, extras(&templates, folder)?)
+        };
+        let model = py.detach(load).map_err(py_err)?;
+        Ok(Decoder { model: Model::Hiero(Arc::new(model)) })
+    }
+
     /// Names of the features that the model always has.
     #[getter]
     fn dense(&self) -> Vec<String> {
-        let Model::Phrase(model) = &self.model;
-        model.dense().names().into_iter().map(str::to_owned).collect()
+        let names = match &self.model {
+            Model::Phrase(model) => model.dense().names(),
+            Model::Hiero(model) => model.dense().names(),
+        };
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// Names and meanings of the settings of the search.
     #[getter]
     fn settings(&self) -> Vec<(&'static str, &'static str)> {
-        let Model::Phrase(_) = &self.model;
-        phrase::Settings::NAMES.to_vec()
+        match &self.model {
+            Model::Phrase(_) => phrase::Settings::NAMES.to_vec(),
+            Model::Hiero(_) => hiero::Settings::NAMES.to_vec(),
+        }
     }
 
     /// The model with weights and settings. The files stay shared.
@@ -85,13 +118,23 @@ impl Decoder {
     ) -> PyResult<Translator> {
         let named = weights.iter().map(|(name, weight)| (name.as_str(), *weight));
         let named = Weights::new(named);
-        let Model::Phrase(model) = &self.model;
-        let mut changed = phrase::Settings::default();
-        for (name, value) in &settings {
-            changed.set(name, *value).map_err(py_err)?;
-        }
-        let decoder = phrase::Decoder::new(model.clone(), named, changed);
-        Ok(Translator { decoder: Arc::new(decoder) })
+        let decoder: Arc<dyn Decode> = match &self.model {
+            Model::Phrase(model) => {
+                let mut changed = phrase::Settings::default();
+                for (name, value) in &settings {
+                    changed.set(name, *value).map_err(py_err)?;
+                }
+                Arc::new(phrase::Decoder::new(model.clone(), named, changed))
+            }
+            Model::Hiero(model) => {
+                let mut changed = hiero::Settings::default();
+                for (name, value) in &settings {
+                    changed.set(name, *value).map_err(py_err)?;
+                }
+                Arc::new(hiero::Decoder::new(model.clone(), named, changed))
+            }
+        };
+        Ok(Translator { decoder })
     }
 }
 
