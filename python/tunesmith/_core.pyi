@@ -492,8 +492,6 @@ class Templates:
         own: Sequence[object] = (),
         folder: str | PathLike[str] | None = None,
     ) -> None: ...
-    @property
-    def names(self) -> list[str]: ...
     def find(
         self,
         source: Sequence[str],

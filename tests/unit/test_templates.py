@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tunesmith._core import Decoder
 from tunesmith.errors import InputError
 from tunesmith.templates import SETS, TEMPLATES, Template, Templates
 from tunesmith.training.classes import CLASSES, make_classes, read_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
-from tunesmith.training.rules import AlignedCorpus
+from tunesmith.training.rules import AlignedCorpus, import_moses
 
 Links = list[tuple[int, int]]
 
@@ -86,9 +87,9 @@ def test_what_wants_a_file_says_how_to_make_it(tmp_path: Path) -> None:
 
 def test_every_set_can_be_turned_on(model: Path) -> None:
     for known in SETS:
-        assert Templates([known.name], folder=model).names == [known.name]
-    for template in TEMPLATES:
-        Templates([template.name], folder=model)
+        found = Templates([known.name], folder=model).find(["ja"], ["of"])
+        single = Templates(known.templates, folder=model).find(["ja"], ["of"])
+        assert found == single
 
 
 def test_python_sees_words_as_they_are() -> None:
@@ -147,6 +148,66 @@ def test_bad_answers_are_refused(answer: object, error: type[Exception], message
 def test_own_templates_need_find() -> None:
     with pytest.raises(TypeError, match="find"):
         Templates(own=[object()])
+
+
+PHRASES = """das haus ||| the house ||| 1 1 1 1 ||| 0-0 1-1 ||| 1 1 1
+das ||| the ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
+haus ||| home ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
+haus ||| house ||| 1 1 1 1 ||| 0-0 ||| 1 1 1
+"""
+ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\n-1\t</s>\n\n\\end\\\n"
+
+
+@pytest.fixture
+def files(model: Path) -> tuple[Path, Path]:
+    (model / "phrases").write_text(PHRASES)
+    (model / "lm").write_text(ARPA)
+    import_moses(model / "phrases", model / "table")
+    return model / "table", model / "lm"
+
+
+def test_translations_have_the_features_and_their_weights(
+    files: tuple[Path, Path], model: Path
+) -> None:
+    names = [template.name for template in TEMPLATES]
+    decoder = Decoder.phrase(*files, templates=names, folder=model, own=[Seen()])
+    plain = decoder.translator([("words", -1.0)], []).translate(["das haus quux"], details=50)
+    found = {name for way in plain[0].derivations for name, _ in way.features}
+    assert found >= {"PT:das_haus~the_house", "WP:haus~home", "LO:next-monotone:das~the"}
+    assert found >= {"TB:<s>~the", "TB:quux~</s>", "CX-1:haus~house~das", "RS:w~w", "seen"}
+    weights = {name: (at * 7 % 11 - 5) / 4 for at, name in enumerate(sorted(found))}
+    [tuned] = decoder.translator(list(weights.items()), []).translate(["das haus quux"], details=50)
+    assert len(tuned.derivations) > 2
+    for way in tuned.derivations:
+        expected = sum(weights[name] * value for name, value in way.features)
+        assert way.score == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_decoder_asks_once_for_each_rule(files: tuple[Path, Path]) -> None:
+    seen = Seen()
+    decoder = Decoder.phrase(*files, own=[seen])
+    for weight in (0.0, 1.0, 2.0):
+        translator = decoder.translator([("seen", weight)], [])
+        translator.translate(["das haus", "haus das"] * 5, threads=1)
+    asked = [(source, target) for source, target, _, _ in seen.asked]
+    assert len(asked) == len({str(rule) for rule in asked}) == 4
+
+
+def test_errors_while_decoding_reach_the_caller(files: tuple[Path, Path]) -> None:
+    class Broken(Template):
+        def find(
+            self, source: list[str], target: list[str], links: Links, scores: list[float]
+        ) -> dict[str, float]:
+            return {"x": 1.0 / (target != ["home"])}
+
+    translator = Decoder.phrase(*files, own=[Broken()]).translator([], [])
+    assert translator.translate(["das"])[0].text == "the"
+    # What was found with holes in it is kept by the decoder, so it must not be used again.
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            translator.translate(["das", "haus"], threads=2)
+        with pytest.raises(ZeroDivisionError):
+            translator.nbest(["das haus"], 5)
 
 
 def test_the_documentation_lists_all_templates() -> None:

@@ -6,17 +6,16 @@ use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use rayon::prelude::*;
 use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
-use tunesmith_search::features::templates::{self, Resources};
-use tunesmith_search::features::{Collected, Extras};
+use tunesmith_search::features::Collected;
 use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, hiero, phrase};
 use tunesmith_space::{Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
 
-use crate::error::py_err;
+use crate::error::{Failure, py_err};
+use crate::features;
 use crate::pools::Pools;
 use crate::threads;
 
@@ -24,6 +23,7 @@ use crate::threads;
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Decoder {
     model: Model,
+    failure: Arc<Failure>,
 }
 
 enum Model {
@@ -39,7 +39,9 @@ impl Decoder {
     /// A phrase-based model from its files. `moses` gives the labels of a Moses configuration;
     /// without, features have the names of the table's columns.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=false))]
+    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=false,
+                        own=Vec::new()))]
+    #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn phrase(
         py: Python<'_>,
         table: PathBuf,
@@ -48,8 +50,10 @@ impl Decoder {
         templates: Vec<String>,
         folder: Option<PathBuf>,
         verify: bool,
+        own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
-        let load = || {
+        let (extras, failure) = features::make(py, &templates, folder, own)?;
+        let load = move || {
             let table = Table::open(&table, verify)?;
             let lm = Lm::load(&lm)?;
             let dense = match &moses {
@@ -58,17 +62,19 @@ impl Decoder {
                     phrase::Dense::of_moses(&table, lm, phrases, *scores, reordering.as_deref())?
                 }
             };
-            phrase::Model::new(table, lm, dense, extras(&templates, folder)?)
+            phrase::Model::new(table, lm, dense, extras)
         };
         let model = py.detach(load).map_err(py_err)?;
-        Ok(Decoder { model: Model::Phrase(Arc::new(model)) })
+        Ok(Decoder { model: Model::Phrase(Arc::new(model)), failure })
     }
 
     /// A hierarchical model from its files. With `cdec`, features have cdec's names and values,
     /// and all words may stand for themselves; without, features have the names of the table's
     /// columns.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=false))]
+    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=false,
+                        own=Vec::new()))]
+    #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn hiero(
         py: Python<'_>,
         table: PathBuf,
@@ -77,18 +83,20 @@ impl Decoder {
         templates: Vec<String>,
         folder: Option<PathBuf>,
         verify: bool,
+        own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
-        let load = || {
+        let (extras, failure) = features::make(py, &templates, folder, own)?;
+        let load = move || {
             let table = Table::open(&table, verify)?;
             let lm = Lm::load(&lm)?;
             let dense = match cdec {
                 true => hiero::Dense::of_cdec(&table),
                 false => hiero::Dense::of_table(&table),
             };
-            hiero::Model::new(table, lm, dense, extras(&templates, folder)?)
+            hiero::Model::new(table, lm, dense, extras)
         };
         let model = py.detach(load).map_err(py_err)?;
-        Ok(Decoder { model: Model::Hiero(Arc::new(model)) })
+        Ok(Decoder { model: Model::Hiero(Arc::new(model)), failure })
     }
 
     /// Names of the features that the model always has.
@@ -134,20 +142,16 @@ impl Decoder {
                 Arc::new(hiero::Decoder::new(model.clone(), named, changed))
             }
         };
-        Ok(Translator { decoder })
+        Ok(Translator { decoder, failure: Arc::clone(&self.failure) })
     }
-}
-
-fn extras(names: &[String], folder: Option<PathBuf>) -> Result<Extras, Error> {
-    let resources = folder.map(|folder| Resources::of_model(&folder)).unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    templates::make(&names, &resources)
 }
 
 /// A model with weights.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
     decoder: Arc<dyn Decode>,
+    /// Of features that are written in Python.
+    failure: Arc<Failure>,
 }
 
 fn markup_of(name: &str) -> PyResult<Markup> {
@@ -165,12 +169,6 @@ fn inputs<'a>(lines: &'a [String], markup: Markup) -> Result<Vec<Input<'a>>, (us
 
 fn bad_line((number, error): (usize, Error)) -> PyErr {
     py_err(error.at("input", Some(number as u64 + 1)))
-}
-
-impl Translator {
-    fn check(&self) -> PyResult<()> {
-        self.decoder.fault().map_or(Ok(()), |fault| Err(PyValueError::new_err(fault)))
-    }
 }
 
 #[pymethods]
@@ -223,7 +221,7 @@ impl Translator {
             translation
         };
         let found = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
-        self.check()?;
+        self.failure.check(py)?;
         Ok(found)
     }
 
@@ -250,7 +248,7 @@ impl Translator {
         };
         let lists: Vec<(Vec<Reading>, Names)> =
             threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
-        self.check()?;
+        self.failure.check(py)?;
         let mut builder = PoolsBuilder::default();
         let mut features = Vec::new();
         for (list, names) in lists {
@@ -320,10 +318,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Translator>()?;
     module.add_class::<Translation>()?;
     module.add_class::<Derivation>()?;
-    module.add_class::<Step>()?;
-    let listed = PyDict::new(module.py());
-    for template in &templates::TEMPLATES {
-        listed.set_item(template.name, (template.example, template.about))?;
-    }
-    module.add("TEMPLATES", listed)
+    module.add_class::<Step>()
 }

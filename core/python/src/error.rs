@@ -33,6 +33,12 @@ impl Failure {
         first.take().map_or(Ok(()), Err)
     }
 
+    /// Refuses with the error as long as it is kept.
+    pub fn check(&self, py: Python<'_>) -> PyResult<()> {
+        let first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        first.as_ref().map_or(Ok(()), |error| Err(error.clone_ref(py)))
+    }
+
     pub fn keep(&self, error: PyErr) {
         let mut first = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         first.get_or_insert(error);

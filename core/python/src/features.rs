@@ -110,49 +110,39 @@ fn hash<'a>(side: &[Symbol], spell: impl Fn(u32) -> &'a Spelling, hasher: &mut i
     }
 }
 
-/// Features to turn on: templates and sets by name, and Python objects with a method `find`.
-#[pyclass(module = "tunesmith._core", frozen)]
-pub struct Templates {
-    names: Vec<String>,
-    resources: Resources,
-    own: Vec<Py<PyAny>>,
-    /// The features, to be shown for single rules.
-    shown: Extras,
-    failure: Arc<Failure>,
-}
-
-impl Templates {
-    /// The features for a decoder, and where errors of Python objects are kept: after decoding,
-    /// the first is to be raised.
-    pub fn make(&self, py: Python<'_>) -> PyResult<(Extras, Arc<Failure>)> {
-        let failure = Arc::<Failure>::default();
-        let extras = made(py, &self.names, &self.resources, &self.own, &failure)?;
-        Ok((extras, failure))
-    }
-}
-
-fn made(
+/// Templates and sets by name, and Python objects with a method `find`, with the place where errors
+/// of those are kept. What was found after an error is not to be used.
+///
+/// `folder` is a model directory with `frequent.txt` and `classes.txt`, for those that want them.
+pub fn make(
     py: Python<'_>,
     names: &[String],
-    resources: &Resources,
-    own: &[Py<PyAny>],
-    failure: &Arc<Failure>,
-) -> PyResult<Extras> {
-    let mut extras = py.detach(|| templates::make(names, resources)).map_err(py_err)?;
+    folder: Option<PathBuf>,
+    own: Vec<Py<PyAny>>,
+) -> PyResult<(Extras, Arc<Failure>)> {
+    let resources = folder.map_or_else(Resources::default, |path| Resources::of_model(&path));
+    let mut extras = py.detach(|| templates::make(names, &resources)).map_err(py_err)?;
+    let failure = Arc::<Failure>::default();
     for object in own {
-        extras.rule.push(Box::new(InPython {
-            object: object.clone_ref(py),
-            failure: Arc::clone(failure),
-            known: RwLock::default(),
-        }));
+        if !object.bind(py).hasattr("find")? {
+            let message = "features written in Python need a method find";
+            return Err(PyTypeError::new_err(message));
+        }
+        let (failure, known) = (Arc::clone(&failure), RwLock::default());
+        extras.rule.push(Box::new(InPython { object, failure, known }));
     }
-    Ok(extras)
+    Ok((extras, failure))
+}
+
+/// Templates to look at, without a decoder.
+#[pyclass(module = "tunesmith._core", frozen)]
+pub struct Templates {
+    extras: Extras,
+    failure: Arc<Failure>,
 }
 
 #[pymethods]
 impl Templates {
-    /// `folder` is a model directory with `frequent.txt` and `classes.txt`, for those that want
-    /// them.
     #[new]
     #[pyo3(signature = (names=Vec::new(), own=Vec::new(), folder=None))]
     fn new(
@@ -161,16 +151,7 @@ impl Templates {
         own: Vec<Py<PyAny>>,
         folder: Option<PathBuf>,
     ) -> PyResult<Self> {
-        for object in &own {
-            if !object.bind(py).hasattr("find")? {
-                let message = "features written in Python need a method find";
-                return Err(PyTypeError::new_err(message));
-            }
-        }
-        let resources = folder.map_or_else(Resources::default, |path| Resources::of_model(&path));
-        let failure = Arc::<Failure>::default();
-        let shown = made(py, &names, &resources, &own, &failure)?;
-        Ok(Templates { names, resources, own, shown, failure })
+        make(py, &names, folder, own).map(|(extras, failure)| Templates { extras, failure })
     }
 
     /// The features of one rule in words; those that want a sentence around it are left out.
@@ -187,7 +168,7 @@ impl Templates {
         let written = WrittenRule::new(source, target.iter().map(String::as_str), &links, &scores);
         let mut out = Collected::default();
         py.detach(|| {
-            self.shown.rule.iter().for_each(|feature| feature.find(&written.rule(), &mut out));
+            self.extras.rule.iter().for_each(|feature| feature.find(&written.rule(), &mut out));
         });
         self.failure.take()?;
         let found = PyDict::new(py);
@@ -195,11 +176,6 @@ impl Templates {
             found.set_item(out.names.name(id), value)?;
         }
         Ok(found)
-    }
-
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.names.clone()
     }
 }
 

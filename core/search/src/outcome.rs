@@ -71,11 +71,6 @@ pub trait Decode: Send + Sync {
 
     /// Longer sentences are translated in pieces.
     fn max_words(&self) -> usize;
-
-    /// What is wrong with features that were written outside; asked for after decoding.
-    fn fault(&self) -> Option<String> {
-        None
-    }
 }
 
 /// Translates a sentence of any length.
