@@ -12,7 +12,7 @@ from tunesmith.errors import InputError
 from tunesmith.templates import SETS, TEMPLATES, Template, Templates
 from tunesmith.training.classes import CLASSES, make_classes, read_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
-from tunesmith.training.rules import AlignedCorpus, import_moses
+from tunesmith.training.rules import AlignedCorpus, import_cdec, import_moses
 
 Links = list[tuple[int, int]]
 
@@ -177,6 +177,30 @@ def test_translations_have_the_features_and_their_weights(
     assert found >= {"TB:<s>~the", "TB:quux~</s>", "CX-1:haus~house~das", "RS:w~w", "seen"}
     weights = {name: (at * 7 % 11 - 5) / 4 for at, name in enumerate(sorted(found))}
     [tuned] = decoder.translator(list(weights.items()), []).translate(["das haus quux"], details=50)
+    assert len(tuned.derivations) > 2
+    for way in tuned.derivations:
+        expected = sum(weights[name] * value for name, value in way.features)
+        assert way.score == pytest.approx(expected, abs=1e-4)
+
+
+GRAMMAR = """[X] ||| das [X,1] ||| [X,1] the ||| F=1 ||| 0-1
+[X] ||| haus ||| house ||| F=1 ||| 0-0
+[X] ||| [X,1] von [X,2] ||| [X,2] 's [X,1] ||| F=1 ||| 1-1
+[X] ||| das ||| the ||| F=1 ||| 0-0
+"""
+
+
+def test_hierarchical_translations_have_them_too(files: tuple[Path, Path], model: Path) -> None:
+    (model / "grammar").write_text(GRAMMAR)
+    import_cdec(model / "grammar", model / "hiero")
+    names = [template.name for template in TEMPLATES]
+    decoder = Decoder.hiero(model / "hiero", files[1], templates=names, folder=model, own=[Seen()])
+    source = ["das haus von das haus"]
+    plain = decoder.translator([("words", -1.0)], []).translate(source, details=50)
+    found = {name for way in plain[0].derivations for name, _ in way.features}
+    assert found >= {"SD:moved:2", "RS:[X,1]_w_[X,2]~[X,2]_w_[X,1]", "TB:'s~house", "seen"}
+    weights = {name: (at * 7 % 11 - 5) / 4 for at, name in enumerate(sorted(found))}
+    [tuned] = decoder.translator(list(weights.items()), []).translate(source, details=50)
     assert len(tuned.derivations) > 2
     for way in tuned.derivations:
         expected = sum(weights[name] * value for name, value in way.features)
