@@ -1,0 +1,440 @@
+//! The phrase-based search against one that tries everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tunesmith_lm::{Estimate, Model as Lm, estimate};
+use tunesmith_rules::{Table, import_moses};
+use tunesmith_search::features::templates::{Resources, make};
+use tunesmith_search::features::{Collected, Extras};
+use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
+use tunesmith_search::{Input, Markup, Outcome, Weights, decode};
+use tunesmith_text::{Lines, Watch};
+
+/// A phrase pair: source, target, four probabilities, six of orientation.
+type Pair = (Vec<usize>, Vec<usize>, [f64; 4], [f64; 6]);
+
+const SOURCE: [&str; 4] = ["a", "b", "c", "d"];
+const TARGET: [&str; 4] = ["w", "x", "y", "z"];
+const TEXT: &str = "w x y z\nx x y\nz y w\nw z\ny x w w\nw x z\n";
+
+fn words<'w>(names: &'w [&'w str], ids: &[usize]) -> Vec<&'w str> {
+    ids.iter().map(|&id| names[id]).collect()
+}
+
+struct World {
+    _folder: tempfile::TempDir,
+    decoder: Decoder,
+    pairs: Vec<Pair>,
+    weights: BTreeMap<String, f64>,
+    limit: Option<usize>,
+}
+
+fn world(pairs: Vec<Pair>, weights: Vec<f64>, settings: Settings, extras: Extras) -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (mut phrases, mut orders) = (String::new(), String::new());
+    for (source, target, scores, lies) in &pairs {
+        let (from, to) = (words(&SOURCE, source).join(" "), words(&TARGET, target).join(" "));
+        let scores: Vec<String> = scores.iter().map(f64::to_string).collect();
+        let lies: Vec<String> = lies.iter().map(f64::to_string).collect();
+        phrases += &format!("{from} ||| {to} ||| {} ||| 0-0 ||| 1 1 1\n", scores.join(" "));
+        orders += &format!("{from} ||| {to} ||| {}\n", lies.join(" "));
+    }
+    std::fs::write(at("phrases"), phrases).unwrap();
+    std::fs::write(at("orders"), orders).unwrap();
+    import_moses(&at("phrases"), Some(&at("orders")), &at("table")).unwrap();
+    let table = Table::open(&at("table"), true).unwrap();
+    let lines = Lines::new("text", std::io::Cursor::new(TEXT.as_bytes().to_vec()));
+    let options = Estimate { order: 3, ..Estimate::default() };
+    let lm = estimate([lines], &options, &Watch::default()).unwrap().model().unwrap();
+    let dense = Dense::of_moses(&table, "LM0", "TM0", 4, Some("LR0")).unwrap();
+    let names: Vec<String> = dense.names().into_iter().map(str::to_owned).collect();
+    let weights: BTreeMap<String, f64> = names.into_iter().zip(weights).collect();
+    let named = Weights::new(weights.iter().map(|(name, weight)| (name.as_str(), *weight)));
+    let limit = settings.distortion_limit;
+    let model = Model::new(table, lm, dense, extras).unwrap();
+    let decoder = Decoder::new(Arc::new(model), named, settings);
+    World { _folder: folder, decoder, pairs, weights, limit }
+}
+
+impl World {
+    fn lm(&self) -> &Lm {
+        self.decoder.model().lm()
+    }
+
+    /// Every derivation: its string, features and score.
+    fn all(&self, source: &[usize]) -> Vec<(String, BTreeMap<String, f64>, f64)> {
+        let mut found = Vec::new();
+        self.extend(source, &mut vec![false; source.len()], &mut Vec::new(), &mut found);
+        found
+    }
+
+    fn options(&self, source: &[usize], start: usize, end: usize) -> Vec<Option<usize>> {
+        let matching = |pair: &usize| self.pairs[*pair].0 == source[start..end];
+        let found: Vec<usize> = (0..self.pairs.len()).filter(matching).collect();
+        if found.is_empty() && end == start + 1 {
+            return vec![None];
+        }
+        found.into_iter().map(Some).collect()
+    }
+
+    fn extend(
+        &self,
+        source: &[usize],
+        covered: &mut Vec<bool>,
+        steps: &mut Vec<(usize, usize, Option<usize>)>,
+        found: &mut Vec<(String, BTreeMap<String, f64>, f64)>,
+    ) {
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let Some(gap) = covered.iter().position(|done| !done) else {
+            found.push(self.read(source, steps));
+            return;
+        };
+        let last = steps.last().map_or(0, |step| step.1);
+        for start in gap..source.len() {
+            for end in start + 1..=source.len() {
+                let free = covered[start..end].iter().all(|done| !done);
+                let back = start == gap || end - gap <= limit;
+                if !free || start.abs_diff(last) > limit || !back {
+                    continue;
+                }
+                for option in self.options(source, start, end) {
+                    covered[start..end].fill(true);
+                    steps.push((start, end, option));
+                    self.extend(source, covered, steps, found);
+                    steps.pop();
+                    covered[start..end].fill(false);
+                }
+            }
+        }
+    }
+
+    fn read(
+        &self,
+        source: &[usize],
+        steps: &[(usize, usize, Option<usize>)],
+    ) -> (String, BTreeMap<String, f64>, f64) {
+        let mut features: BTreeMap<String, f64> = BTreeMap::new();
+        let mut add =
+            |name: &str, value: f64| *features.entry(name.to_owned()).or_default() += value;
+        let mut string: Vec<&str> = Vec::new();
+        let mut before: Option<(usize, usize, Option<usize>)> = None;
+        for &(start, end, option) in steps {
+            let (from, to) = before.map_or((usize::MAX, 0), |step| (step.0, step.1));
+            add("Distortion0", -(start.abs_diff(to) as f64));
+            add("PhrasePenalty0", 1.0);
+            let lies = if start == to {
+                0
+            } else if end == from {
+                1
+            } else {
+                2
+            };
+            if let Some((_, _, Some(pair))) = before {
+                let name = format!("LR0_{}", 4 + lies);
+                add(&name, self.pairs[pair].3[3 + lies].ln());
+            }
+            match option {
+                None => {
+                    add("UnknownWordPenalty0", -100.0);
+                    string.push(SOURCE[source[start]]);
+                }
+                Some(pair) => {
+                    let (_, target, scores, orders) = &self.pairs[pair];
+                    for (number, score) in scores.iter().enumerate() {
+                        add(&format!("TM0_{}", number + 1), score.ln());
+                    }
+                    add(&format!("LR0_{}", 1 + lies), orders[lies].ln());
+                    string.extend(words(&TARGET, target));
+                }
+            }
+            before = Some((start, end, option));
+        }
+        add("WordPenalty0", -(string.len() as f64));
+        let mut state = self.lm().begin();
+        let mut log10 = 0.0;
+        for word in string.iter().map(|word| self.lm().id(word)).chain([self.lm().end_id()]) {
+            let (scored, next) = self.lm().score(&state, word);
+            log10 += f64::from(scored.log10);
+            state = next;
+        }
+        add("LM0", log10 * std::f64::consts::LN_10);
+        let score = features.iter().map(|(name, value)| self.weights[name] * value).sum();
+        (string.join(" "), features, score)
+    }
+}
+
+fn pair() -> impl Strategy<Value = Pair> {
+    let side = |longest| prop::collection::vec(0..3usize, 1..=longest);
+    let probability = 1..100u32;
+    (
+        side(2),
+        side(3),
+        prop::array::uniform4(probability.clone()),
+        prop::array::uniform6(probability),
+    )
+        .prop_map(|(source, target, scores, lies)| {
+            let share = |number: u32| f64::from(number) / 100.0;
+            (source, target, scores.map(share), lies.map(share))
+        })
+}
+
+fn pairs() -> impl Strategy<Value = Vec<Pair>> {
+    prop::collection::vec(pair(), 1..12).prop_map(|pairs| {
+        let mut seen = BTreeSet::new();
+        let new = |pair: &Pair| seen.insert((pair.0.clone(), pair.1.clone()));
+        pairs.into_iter().filter(new).collect()
+    })
+}
+
+fn weights() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec((-10..30i32).prop_map(|number| f64::from(number) / 20.0), 15)
+}
+
+fn sentence() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(0..SOURCE.len(), 1..5)
+}
+
+fn limit() -> impl Strategy<Value = Option<usize>> {
+    prop_oneof![Just(None), (0..4usize).prop_map(Some)]
+}
+
+fn wide(distortion_limit: Option<usize>) -> Settings {
+    Settings {
+        stack: 0,
+        pop_limit: 0,
+        threshold: f32::INFINITY,
+        table_limit: 0,
+        distortion_limit,
+        ..Settings::default()
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-4 * (1.0 + a.abs().max(b.abs()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn wide_enough_is_exhaustive(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+    ) {
+        let world = world(pairs, weights, wide(limit), Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let found = world.decoder.search(&Input::plain(&text));
+        let all = world.all(&source);
+        let best = all.iter().map(|one| one.2).fold(f64::NEG_INFINITY, f64::max);
+        match found.score() {
+            None => prop_assert!(all.is_empty()),
+            Some(score) => prop_assert!(close(score, best), "{score} {best}"),
+        }
+        // And all derivations are in the forest, with their features.
+        let found = decode(&world.decoder, &Input::plain(&text));
+        let mut collected = Collected::default();
+        let forest = found.forest(&mut collected);
+        let list = found.best(&forest, &collected.names, 100_000, false, false);
+        prop_assert_eq!(list.len(), all.len());
+        prop_assert!(list.is_sorted_by(|a, b| a.score >= b.score));
+        let mut scores: Vec<f64> = all.iter().map(|one| one.2).collect();
+        scores.sort_by(|a, b| b.total_cmp(a));
+        for (reading, score) in list.iter().zip(scores) {
+            prop_assert!(close(reading.score, score));
+        }
+        let named = |features: &[(u32, f32)]| {
+            features.iter().map(|&(id, value)| {
+                let name = collected.names.name(id).unwrap().to_owned();
+                (name, f64::from(value))
+            }).collect::<BTreeMap<String, f64>>()
+        };
+        for reading in &list {
+            let features = named(&reading.features);
+            let sum: f64 = features.iter().map(|(name, value)| world.weights[name] * value).sum();
+            prop_assert!(close(sum, reading.score), "{sum} {}", reading.score);
+            let same = |one: &&(String, BTreeMap<String, f64>, f64)| {
+                one.0 == reading.text
+                    && one.1.iter().all(|(name, value)| {
+                        close(*value, features.get(name).copied().unwrap_or(0.0))
+                    })
+            };
+            prop_assert!(all.iter().find(same).is_some(), "{:?}", reading);
+        }
+        let unique = found.best(&forest, &collected.names, 100_000, true, false);
+        let strings: BTreeSet<&str> = all.iter().map(|one| one.0.as_str()).collect();
+        prop_assert_eq!(unique.len(), strings.len());
+    }
+
+    #[test]
+    fn no_beam_finds_more_than_there_is(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        stack in 1..5usize, pop_limit in 1..20usize,
+    ) {
+        let settings = Settings { stack, pop_limit, ..wide(limit) };
+        let world = world(pairs, weights, settings, Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let found = world.decoder.search(&Input::plain(&text));
+        let best = world.all(&source).iter().map(|one| one.2).fold(f64::NEG_INFINITY, f64::max);
+        if let Some(score) = found.score() {
+            prop_assert!(score <= best + 1e-4 * (1.0 + best.abs()), "{score} {best}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_reached_is_forced(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        other in prop::collection::vec(0..3usize, 0..5),
+    ) {
+        let settings = Settings { stack: 1, pop_limit: 1, ..wide(limit) };
+        let world = world(pairs, weights, settings, Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let all = world.all(&source);
+        let other = words(&TARGET, &other).join(" ");
+        let strings = all.iter().map(|one| one.0.as_str()).take(20).chain([other.as_str()]);
+        for string in strings {
+            let reference: Vec<&str> = string.split_whitespace().collect();
+            let found = world.decoder.force(&Input::plain(&text), &reference);
+            let of_it = all.iter().filter(|one| one.0 == string);
+            let best = of_it.map(|one| one.2).fold(f64::NEG_INFINITY, f64::max);
+            match found.score() {
+                None => prop_assert_eq!(best, f64::NEG_INFINITY),
+                Some(score) => {
+                    prop_assert!(close(score, best), "{score} {best}");
+                    prop_assert_eq!(found.text(), string);
+                    prop_assert_eq!(found.prefix(), reference.len());
+                }
+            }
+            prop_assert!(found.prefix() <= reference.len());
+        }
+    }
+
+    #[test]
+    fn sparse_features_take_part(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+    ) {
+        let extras = make(&["rule-id", "pairs", "order", "bigrams"], &Resources::default());
+        let world = world(pairs, weights, wide(limit), extras.unwrap());
+        let text = words(&SOURCE, &source).join(" ");
+        let mut collected = Collected::default();
+        let names = {
+            let found = decode(&world.decoder, &Input::plain(&text));
+            let forest = found.forest(&mut collected);
+            prop_assert_eq!(forest.goal().is_none(), found.score().is_none());
+            collected.names.iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        // Weights for all of them: the search and the forest must agree on the best.
+        let all: Vec<(String, f64)> = names.iter().enumerate().map(|(number, name)| {
+            let known = world.weights.get(name).copied();
+            (name.clone(), known.unwrap_or((number * 7 % 11) as f64 / 10.0 - 0.5))
+        }).collect();
+        let named = Weights::new(all.iter().map(|(name, weight)| (name.as_str(), *weight)));
+        let model = world.decoder.model().clone();
+        let decoder = Decoder::new(model, named, wide(limit));
+        let found = decode(&decoder, &Input::plain(&text));
+        let mut collected = Collected::default();
+        let forest = found.forest(&mut collected);
+        let best = found.best(&forest, &collected.names, 1, false, false);
+        match (best.first(), found.score()) {
+            (Some(reading), Some(score)) => {
+                prop_assert!(close(reading.score, score), "{} {score}", reading.score);
+            }
+            (reading, score) => prop_assert!(reading.is_none() && score.is_none()),
+        }
+    }
+
+    #[test]
+    fn bins_hold_what_the_stacks_did(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+    ) {
+        let world = world(pairs, weights, wide(limit), Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let found = world.decoder.search(&Input::plain(&text));
+        let mut collected = Collected::default();
+        let bins = found.bins(&mut collected);
+        prop_assert_eq!(bins.len(), source.len());
+        for partial in bins.iter().flatten() {
+            let sum: f64 = partial.features.iter().map(|&(id, value)| {
+                world.weights[collected.names.name(id).unwrap()] * f64::from(value)
+            }).sum();
+            prop_assert!(close(sum, f64::from(partial.score)), "{sum} {}", partial.score);
+        }
+        if let Some(best) = bins.last().and_then(|bin| bin.first()) {
+            prop_assert!(close(f64::from(best.score), found.score().unwrap()));
+            prop_assert_eq!(&best.text, &found.text());
+            prop_assert!(best.rest.is_empty());
+        }
+    }
+}
+
+fn small() -> World {
+    let half = [0.5; 4];
+    let lies = [0.5, 0.2, 0.3, 0.5, 0.2, 0.3];
+    let pairs = vec![
+        (vec![0], vec![0], half, lies),
+        (vec![1], vec![1], half, lies),
+        (vec![0, 1], vec![2], half, lies),
+    ];
+    let mut weights = vec![1.0; 15];
+    weights[5] = -0.1;
+    world(pairs, weights, wide(None), Extras::default())
+}
+
+#[test]
+fn nothing_gives_nothing() {
+    let world = small();
+    let found = decode(&world.decoder, &Input::plain("  "));
+    assert_eq!(found.text(), "");
+    assert!(found.score().is_some());
+}
+
+#[test]
+fn unknown_words_pass_through() {
+    let world = small();
+    let text = decode(&world.decoder, &Input::plain("a übung")).text();
+    assert!(text.contains("übung"), "{text}");
+}
+
+#[test]
+fn what_is_given_is_used() {
+    let world = small();
+    let given = r#"<n translation="x x">a b</n> b"#;
+    let input = Input::parse(given, Markup::Exclusive).unwrap();
+    let found = decode(&world.decoder, &input);
+    assert!(found.text().contains("x x"), "{}", found.text());
+    let walled = Input::parse("a <wall/> b", Markup::Exclusive).unwrap();
+    assert_ne!(decode(&world.decoder, &walled).text(), "y");
+}
+
+#[test]
+fn long_sentences_are_translated_in_pieces_and_nothing_is_lost() {
+    let world = small();
+    let settings = Settings { max_words: 10, stack: 5, pop_limit: 20, ..Settings::default() };
+    let decoder =
+        Decoder::new(world.decoder.model().clone(), Weights::new([("LM0", 1.0)]), settings);
+    let text = vec!["u"; 95].join(" ");
+    let found = decode(&decoder, &Input::plain(&text));
+    assert_eq!(found.text(), text);
+    assert_eq!(found.pieces(), 10);
+    let mut collected = Collected::default();
+    let forest = found.forest(&mut collected);
+    let best = found.best(&forest, &collected.names, 3, false, true);
+    assert_eq!(best[0].text, text);
+    let score = found.score().unwrap();
+    assert!(close(best[0].score, score), "{} {score}", best[0].score);
+    let links: Vec<(u32, u32)> = (0..95).map(|place| (place, place)).collect();
+    assert_eq!(best[0].links, links);
+}
+
+#[test]
+fn many_words_fit_a_cover() {
+    let world = small();
+    let settings = Settings { stack: 3, pop_limit: 5, ..Settings::default() };
+    let decoder =
+        Decoder::new(world.decoder.model().clone(), Weights::new([("LM0", 1.0)]), settings);
+    let text = vec!["u"; 150].join(" ");
+    let found = decode(&decoder, &Input::plain(&text));
+    assert_eq!(found.pieces(), 1);
+    assert_eq!(found.text(), text);
+}
