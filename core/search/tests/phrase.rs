@@ -411,8 +411,8 @@ fn what_is_given_is_used() {
 fn long_sentences_are_translated_in_pieces_and_nothing_is_lost() {
     let world = small();
     let settings = Settings { max_words: 10, stack: 5, pop_limit: 20, ..Settings::default() };
-    let decoder =
-        Decoder::new(world.decoder.model().clone(), Weights::new([("LM0", 1.0)]), settings);
+    let weights = Weights::new([("LM0", 1.0), ("Distortion0", 1.0)]);
+    let decoder = Decoder::new(world.decoder.model().clone(), weights, settings);
     let text = vec!["u"; 95].join(" ");
     let found = decode(&decoder, &Input::plain(&text));
     assert_eq!(found.text(), text);
