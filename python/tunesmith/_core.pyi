@@ -137,6 +137,58 @@ class Pools:
     def take(self, table: Table, positions: NDArray[np.int64]) -> NDArray[np.float64]: ...
     def oracle(self, table: Table, metric: Metric, best: bool) -> NDArray[np.int64]: ...
 
+# Forests
+
+class Forests:
+    @staticmethod
+    def of_lists(pools: Pools) -> Forests: ...
+    @staticmethod
+    def load(path: str | PathLike[str]) -> Forests: ...
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def encoded(self) -> bytes: ...
+    @staticmethod
+    def join(parts: Sequence[Forests]) -> Forests: ...
+    def subset(self, sentences: Sequence[int]) -> Forests: ...
+    def renamed(self, names: Sequence[str]) -> Forests: ...
+    @property
+    def sentences(self) -> int: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def heap_bytes(self) -> int: ...
+    def sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+    def prune(
+        self,
+        weights: NDArray[np.float64],
+        beam: float | None = None,
+        posterior: float | None = None,
+        threads: int = 0,
+    ) -> Forests: ...
+    def best(
+        self, weights: NDArray[np.float64], threads: int = 0
+    ) -> list[tuple[str, float] | None]: ...
+    def kbest(
+        self, weights: NDArray[np.float64], k: int, unique: bool = True, threads: int = 0
+    ) -> Pools: ...
+    def expectations(
+        self, sentence: int, weights: NDArray[np.float64], alpha: float
+    ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...
+
+class Segments:
+    def __init__(
+        self,
+        forests: Forests,
+        metric: Metric,
+        references: Sequence[Sequence[str]],
+        list: int = 1500,
+        pops: int = 20,
+        threads: int = 0,
+    ) -> None: ...
+    def best(self, weights: NDArray[np.float64], threads: int = 0) -> NDArray[np.float64]: ...
+    def oracle(
+        self, weights: NDArray[np.float64], best: bool = True, threads: int = 0
+    ) -> tuple[list[str], NDArray[np.float64]]: ...
+
 # Metrics
 
 class Metric:
@@ -260,8 +312,8 @@ class Update:
 class Learner:
     def __init__(
         self,
-        pools: Pools,
-        table: Table,
+        pools: Pools | Forests,
+        table: Table | Segments,
         metric: Metric,
         selector: Selector,
         update: Update,
@@ -308,8 +360,8 @@ class Constraints:
     def sizes(self) -> NDArray[np.float64]: ...
 
 def constraint_rows(
-    pools: Pools,
-    table: Table,
+    pools: Pools | Forests,
+    table: Table | Segments,
     metric: Metric,
     selector: Selector,
     weights: NDArray[np.float64],
@@ -322,8 +374,8 @@ def permutation(seed: int, epoch: int, length: int) -> NDArray[np.uint32]: ...
 class LineSearch:
     def __init__(
         self,
-        pools: Pools,
-        table: Table,
+        pools: Pools | Forests,
+        table: Table | Segments,
         metric: Metric,
         coordinates: Sequence[int],
         threads: int = 0,

@@ -18,24 +18,24 @@ from tunesmith import _core
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.metrics import Metric
-from tunesmith.spaces import Pools
+from tunesmith.spaces import Pools, Spaces
 
 State = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to tune: lists, a metric, limits on the weights."""
+    """What to tune: lists or forests, a metric, limits on the weights."""
 
-    pools: Pools
+    pools: Spaces
     metric: Metric
     lower: Vector
     upper: Vector
     threads: int = 0
 
     @property
-    def table(self) -> _core.Table:
-        """Statistics of every hypothesis."""
+    def table(self) -> _core.Table | _core.Segments:
+        """Statistics of every hypothesis, or what computes them."""
         return self.pools.table(self.metric, self.threads)
 
     @property
@@ -53,10 +53,30 @@ class Task:
         total = self.pools.statistics(self.metric, chosen).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
+    def lists(self, weights: Vector) -> Lists:
+        """Return the same task on lists, where an algorithm needs single hypotheses.
+
+        Forests are stood for by their best strings under the weights.
+        """
+        pools = self.pools.lists(weights, self.threads)
+        return Lists(pools, self.metric, self.lower, self.upper, self.threads)
+
     def lengths(self) -> list[float] | None:
         """Return the length of each source sentence, where sources are known."""
         sources = self.pools.sources
         return None if sources is None else [float(len(source.split())) for source in sources]
+
+
+@dataclass(frozen=True)
+class Lists(Task):
+    """A task on lists."""
+
+    pools: Pools
+
+    @property
+    def table(self) -> _core.Table:
+        """Statistics of every hypothesis."""
+        return self.pools.table(self.metric, self.threads)
 
 
 @dataclass(frozen=True)

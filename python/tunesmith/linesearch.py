@@ -32,6 +32,9 @@ class LineSearch:
     `directions` random directions, taking each improvement, until a round gains less than
     `tolerance`. The first half of the restarts are random points, the second half lie around the
     best of the first. Every point is an epoch; the best so far is proposed.
+
+    In a forest envelopes are a semiring (Kumar et al. 2009): the union of a node's edges, the sum
+    of an edge's tails; the sweep is the same. Kernels: `core/solve/src/line`.
     """
 
     restarts: int = 20
@@ -61,7 +64,7 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
-        spread = Within(task.pools).spread()
+        spread = Within(task.lists(start).pools).spread()
         base = best if state is None else np.array(state["base"])
 
         def climb(number: int, base: Vector) -> tuple[Vector, float, int]:

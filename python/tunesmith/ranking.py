@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.drivers import Epoch, Online, Task
+from tunesmith.drivers import Epoch, Lists, Online, Task
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.select import hope_fear
@@ -106,7 +106,8 @@ class Ramp:
     """The ramp loss -max(s - c) + max(s + c) by the concave-convex procedure.
 
     Each round fixes the hopes under the current weights, then makes `passes` of sub-gradient steps
-    over the fears, pulled towards the start weights by L2.
+    over the fears, pulled towards the start weights by L2. Forests are stood for by their best
+    strings under the weights that a round starts with.
     """
 
     rounds: int = 10
@@ -129,15 +130,16 @@ class Ramp:
         if state is not None:
             weights, done = np.array(state["weights"]), int(state["done"][0])
         for number in range(done + 1, self.rounds + 1):
+            lists = task.lists(weights)
             inner = Online(
-                selector=hope_fear(pinned=self._hopes(task, weights)),
+                selector=hope_fear(pinned=self._hopes(lists, weights)),
                 update=sgd("hinge", self.eta, l2=self.l2, anchor=start.tolist()),
                 gain=self.gain,
                 passes=self.passes,
                 average="none",
             )
             # Each round its own stream: (seed, round) instead of (seed, pass).
-            last = deque(inner.epochs(task, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
+            last = deque(inner.epochs(lists, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
             change = float(np.abs(last.weights - weights).max(initial=0.0))
             weights = last.weights
             yield Epoch(
@@ -148,7 +150,7 @@ class Ramp:
                 number == self.rounds,
             )
 
-    def _hopes(self, task: Task, weights: Vector) -> list[int]:
+    def _hopes(self, task: Lists, weights: Vector) -> list[int]:
         """Return y+ = argmax s - c of every sentence, as a number within its list."""
         scores = task.pools.core.dot(weights, task.threads)
         gains = task.metric.native.sentence_gains(task.table.rows())
@@ -159,7 +161,7 @@ class Ramp:
             for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
         ]
 
-    def _scales(self, task: Task) -> Vector:
+    def _scales(self, task: Lists) -> Vector:
         """Return what each sentence's gains are multiplied by, as the learner does."""
         pools = task.pools
         first = pools.first()

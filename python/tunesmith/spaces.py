@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +19,122 @@ from tunesmith.metrics import Metric, get_metric
 Positions = npt.NDArray[np.int64]
 
 
-class Pools:
+class Spaces(ABC):
+    """All that the sentences of a corpus could become, with references.
+
+    What is chosen is an array of positions, one per sentence, -1 where there is nothing to choose;
+    positions mean something only to the spaces that gave them.
+    """
+
+    core: _core.Pools | _core.Forests
+
+    def __init__(
+        self,
+        sentences: int,
+        references: Sequence[Sequence[str]] | None,
+        sources: Sequence[str] | None,
+        what: str,
+    ) -> None:
+        if references is not None and len(references) != sentences:
+            raise InputError(
+                f"{sentences} {what}s, but references for {len(references)} sentences",
+                remedy=f"give one reference line per {what}, blank lines included",
+            )
+        if sources is not None and len(sources) != sentences:
+            raise InputError(
+                f"{sentences} {what}s, but {len(sources)} source sentences",
+                remedy=f"give one source line per {what}",
+            )
+        self.references = None if references is None else [list(refs) for refs in references]
+        self.sources = None if sources is None else list(sources)
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return self.core.sentences
+
+    @property
+    @abstractmethod
+    def hypotheses(self) -> int:
+        """Number of hypotheses in all lists, of edges in all forests."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> list[str]:
+        """A label per sentence, or nothing."""
+
+    @property
+    def names(self) -> list[str]:
+        """Feature names; a feature's id is its place here."""
+        return self.core.names
+
+    @abstractmethod
+    def table(self, metric: Metric, threads: int = 0) -> _core.Table | _core.Segments:
+        """Return the statistics of every hypothesis, or what computes them when asked."""
+
+    @abstractmethod
+    def lists(self, weights: Vector, threads: int = 0) -> Pools:
+        """Return candidate lists: these, or those that stand for the forests under the weights."""
+
+    @abstractmethod
+    def first(self) -> Positions:
+        """Return the choice of whoever made the spaces."""
+
+    @abstractmethod
+    def best(self, weights: Vector | Mapping[str, float], threads: int = 0) -> Positions:
+        """Return the best-scoring hypothesis of each sentence, the first among equals."""
+
+    @abstractmethod
+    def outputs(self, positions: Positions) -> list[str]:
+        """Return the chosen texts, one per sentence, blank where there is nothing to choose."""
+
+    @abstractmethod
+    def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return one row of statistics per sentence for the chosen hypotheses.
+
+        A sentence without any counts as a blank output, so that nobody gains by losing one.
+        """
+
+    @abstractmethod
+    def oracle(self, metric: Metric, weights: Vector, *, best: bool = True) -> Positions:
+        """Return the choices with the best (or worst) corpus score that can be found."""
+
+    @abstractmethod
+    def subset(self, sentences: Sequence[int]) -> Spaces:
+        """Return some of the sentences."""
+
+    @abstractmethod
+    def aligned(self, names: Sequence[str]) -> Spaces:
+        """Return the spaces with the features of `names`, in their order; others weigh nothing."""
+
+    @abstractmethod
+    def contents(self, metric: Metric) -> Iterator[bytes]:
+        """Yield all that tuning can depend on, for a fingerprint."""
+
+    def vector(self, weights: Vector | Mapping[str, float]) -> Vector:
+        """Return weights in the order of the names."""
+        if isinstance(weights, Mapping):
+            return Weights(weights).vector(self.names)
+        return np.ascontiguousarray(weights, np.float64)
+
+    def score(self, metric: Metric, positions: Positions) -> float:
+        """Return the corpus score of the chosen hypotheses."""
+        return metric.native.score(self.statistics(metric, positions).sum(axis=0))
+
+    def signature(self, metric: Metric) -> str:
+        """Return the metric's signature for these references."""
+        counts = {len(references) for references in self.references or [[""]]}
+        return metric.signature(counts.pop() if len(counts) == 1 else -1)
+
+    def _chosen(self, sentences: Sequence[int]) -> tuple[list[list[str]] | None, list[str] | None]:
+        """Return references and sources of some sentences."""
+        return (
+            None if self.references is None else [self.references[i] for i in sentences],
+            None if self.sources is None else [self.sources[i] for i in sentences],
+        )
+
+
+class Pools(Spaces):
     """Candidate lists, one per sentence, possibly empty, in the order in which they came.
 
     `references` holds the references of each sentence; metrics that read text need them. Metric
@@ -40,19 +159,8 @@ class Pools:
         references: Sequence[Sequence[str]] | None = None,
         sources: Sequence[str] | None = None,
     ) -> None:
-        if references is not None and len(references) != core.sentences:
-            raise InputError(
-                f"{core.sentences} lists, but references for {len(references)} sentences",
-                remedy="give one reference line per list, blank lines included",
-            )
-        if sources is not None and len(sources) != core.sentences:
-            raise InputError(
-                f"{core.sentences} lists, but {len(sources)} source sentences",
-                remedy="give one source line per list",
-            )
-        self.core = core
-        self.references = None if references is None else [list(refs) for refs in references]
-        self.sources = None if sources is None else list(sources)
+        super().__init__(core.sentences, references, sources, "list")
+        self.core: _core.Pools = core
         # Of merged lists the first: its scores were all made by one set of weights.
         self.origin = self
         self._tables: dict[str, _core.Table] = {}
@@ -106,19 +214,14 @@ class Pools:
         return cls(core, references)
 
     @property
-    def sentences(self) -> int:
-        """Number of lists."""
-        return self.core.sentences
-
-    @property
     def hypotheses(self) -> int:
         """Number of hypotheses in all lists."""
         return self.core.hypotheses
 
     @property
-    def names(self) -> list[str]:
-        """Feature names; a feature's id is its place here."""
-        return self.core.names
+    def keys(self) -> list[str]:
+        """A label per sentence where the format has one."""
+        return self.core.keys
 
     def table(self, metric: Metric, threads: int = 0) -> _core.Table:
         """Return the statistics of every hypothesis, computed at the first call."""
@@ -153,12 +256,6 @@ class Pools:
         """Return the best-scoring hypothesis of each list, the first among equals."""
         return self.core.best(self.vector(weights), threads)
 
-    def vector(self, weights: Vector | Mapping[str, float]) -> Vector:
-        """Return weights in the order of the names."""
-        if isinstance(weights, Mapping):
-            return Weights(weights).vector(self.names)
-        return np.ascontiguousarray(weights, np.float64)
-
     def outputs(self, positions: Positions) -> list[str]:
         """Return the chosen texts, one per sentence, blank where the list is empty."""
         found = iter(self.core.texts(positions[positions >= 0]))
@@ -177,27 +274,20 @@ class Pools:
             rows[chosen] = metric.native.stats([""] * len(chosen), references)
         return rows
 
-    def score(self, metric: Metric, positions: Positions) -> float:
-        """Return the corpus score of the chosen hypotheses."""
-        return metric.native.score(self.statistics(metric, positions).sum(axis=0))
+    def lists(self, weights: Vector, threads: int = 0) -> Pools:
+        """Return these lists."""
+        return self
 
-    def signature(self, metric: Metric) -> str:
-        """Return the metric's signature for these references."""
-        counts = {len(references) for references in self.references or [[""]]}
-        return metric.signature(counts.pop() if len(counts) == 1 else -1)
-
-    def oracle(self, metric: Metric, *, best: bool = True) -> Positions:
+    def oracle(
+        self, metric: Metric, weights: Vector | None = None, *, best: bool = True
+    ) -> Positions:
         """Return the choices with the best (or worst) corpus score that exchanging finds."""
         return self.core.oracle(self.table(metric), metric.native, best)
 
     def subset(self, sentences: Sequence[int]) -> Pools:
         """Return some of the sentences, statistics recomputed when asked for."""
         chosen = [int(sentence) for sentence in sentences]
-        part = Pools(
-            self.core.subset(chosen),
-            None if self.references is None else [self.references[i] for i in chosen],
-            None if self.sources is None else [self.sources[i] for i in chosen],
-        )
+        part = Pools(self.core.subset(chosen), *self._chosen(chosen))
         if self.origin is not self:
             part.origin = self.origin
         for key, table in self._tables.items():
@@ -207,6 +297,18 @@ class Pools:
             part._tables[key] = _core.Table.from_rows(part.core.starts, rows)
         part._metrics = list(self._metrics)
         return part
+
+    def aligned(self, names: Sequence[str]) -> Pools:
+        """Return the lists with the features of `names`, in their order; others weigh nothing."""
+        if self.names == list(names):
+            return self
+        base = _core.PoolsBuilder(self.core.columns, list(names)).finish()
+        return Pools(_core.Pools.merge([base, self.core]), self.references, self.sources)
+
+    def contents(self, metric: Metric) -> Iterator[bytes]:
+        """Yield features and statistics, for a fingerprint."""
+        for array in (self.core.starts, *self.core.csr(), self.table(metric).rows()):
+            yield np.ascontiguousarray(array).tobytes()
 
     @classmethod
     def merge(cls, parts: Sequence[Pools]) -> Pools:
@@ -220,5 +322,216 @@ class Pools:
     def __repr__(self) -> str:
         return (
             f"Pools({self.sentences} sentences, {self.hypotheses} hypotheses, "
+            f"{len(self.names)} features)"
+        )
+
+
+class Forests(Spaces):
+    """The whole search space of a decoder, one forest per sentence, possibly without derivation.
+
+    `k` strings stand for a forest where a tuner draws or sums over single hypotheses (pairs, the
+    expected gain), and where a metric cannot be put together from parts (all but BLEU); a search
+    for hope and fear over the whole forest looks at `pops` items of each node.
+
+    >>> lists = Pools.from_arrays(
+    ...     features=[[-1.0, 3.0], [-2.0, 4.0], [-1.5, 2.0]],
+    ...     starts=[0, 2, 3],
+    ...     names=["lm", "words"],
+    ...     texts=["a b c", "a b c d", "x y"],
+    ...     references=[["a b c d"], ["x y"]],
+    ... )
+    >>> forests = Forests.of_lists(lists)
+    >>> weights = {"lm": 1.0, "words": 0.5}
+    >>> forests.outputs(forests.best(weights))
+    ['a b c', 'x y']
+    >>> forests.kbest(weights, 2)
+    Pools(2 sentences, 3 hypotheses, 2 features)
+    """
+
+    def __init__(
+        self,
+        core: _core.Forests,
+        references: Sequence[Sequence[str]] | None = None,
+        sources: Sequence[str] | None = None,
+        *,
+        k: int = 1500,
+        pops: int = 20,
+    ) -> None:
+        super().__init__(core.sentences, references, sources, "forest")
+        self.core: _core.Forests = core
+        self.k, self.pops = k, pops
+        self._segments: dict[str, _core.Segments] = {}
+        # A metric without a repr of its own is named by its address, which is its own while it
+        # lives: those that have segments are kept.
+        self._metrics: list[Metric] = []
+        # Every output that was ever chosen has a position, so that choices are arrays of numbers.
+        self._lock = Lock()
+        self._outputs: list[tuple[int, str]] = []
+        self._places: dict[tuple[int, str], int] = {}
+
+    @classmethod
+    def of_lists(cls, lists: Pools, *, k: int = 1500, pops: int = 20) -> Forests:
+        """Return every list as a forest of whole hypotheses: it behaves as the list does."""
+        core = _core.Forests.of_lists(lists.core)
+        return cls(core, lists.references, lists.sources, k=k, pops=pops)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        references: Sequence[Sequence[str]] | None = None,
+        sources: Sequence[str] | None = None,
+        *,
+        k: int = 1500,
+        pops: int = 20,
+    ) -> Forests:
+        """Return the forests of a file; refuses one that is cut short, damaged or of no forests."""
+        return cls(_core.Forests.load(path), references, sources, k=k, pops=pops)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the forests, whole or not at all; `.gz` and `.zst` are compressed."""
+        self.core.save(path)
+
+    @classmethod
+    def join(cls, parts: Sequence[Forests]) -> Forests:
+        """Return the sentences of all parts, one part after the other."""
+
+        def together(texts: list[list[str] | None] | list[list[list[str]] | None]) -> list[Any]:
+            return [text for part in texts for text in part or ()]
+
+        known = all(part.references is not None for part in parts)
+        read = all(part.sources is not None for part in parts)
+        return cls(
+            _core.Forests.join([part.core for part in parts]),
+            together([part.references for part in parts]) if known else None,
+            together([part.sources for part in parts]) if read else None,
+        )
+
+    @property
+    def hypotheses(self) -> int:
+        """Number of edges in all forests."""
+        return int(self.core.sizes()[1].sum())
+
+    @property
+    def keys(self) -> list[str]:
+        """Nothing: forests have no labels."""
+        return []
+
+    def sizes(self) -> dict[str, npt.NDArray[Any]]:
+        """Return nodes, edges and the logarithm (base 10) of derivations of each forest."""
+        return dict(zip(("nodes", "edges", "derivations"), self.core.sizes(), strict=True))
+
+    def table(self, metric: Metric, threads: int = 0) -> _core.Segments:
+        """Return the references ready to score strings; refuses a metric that reads no text."""
+        key = repr(metric)
+        if key not in self._segments:
+            if self.references is None or not metric.native.reads_text:
+                raise InputError(
+                    f"{metric.name} needs references, and texts to compare with them",
+                    remedy="give references, or tune on lists with the metric's columns",
+                )
+            self._segments[key] = _core.Segments(
+                self.core, metric.native, self.references, self.k, self.pops, threads
+            )
+            self._metrics.append(metric)
+        return self._segments[key]
+
+    def kbest(
+        self,
+        weights: Vector | Mapping[str, float],
+        k: int,
+        unique: bool = True,
+        threads: int = 0,
+    ) -> Pools:
+        """Return the `k` best of each sentence as lists, with scores; each string once if `unique`.
+
+        The derivation kept for a string is its best.
+        """
+        core = self.core.kbest(self.vector(weights), k, unique, threads)
+        return Pools(core, self.references, self.sources)
+
+    def lists(self, weights: Vector, threads: int = 0) -> Pools:
+        """Return the best `k` strings of each forest."""
+        return self.kbest(weights, self.k, True, threads)
+
+    def prune(
+        self,
+        weights: Vector | Mapping[str, float],
+        *,
+        beam: float | None = None,
+        posterior: float | None = None,
+        threads: int = 0,
+    ) -> Forests:
+        """Return smaller forests.
+
+        `beam` keeps the edges of derivations that score at most so much less than the best,
+        `posterior` those of at least that probability under p ∝ exp(s), and the best derivation.
+        """
+        core = self.core.prune(self.vector(weights), beam, posterior, threads)
+        return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
+
+    def first(self) -> Positions:
+        """Refuse: a forest has no order of its own."""
+        raise InputError("forests have no first-ranked hypotheses", remedy="give start weights")
+
+    def best(self, weights: Vector | Mapping[str, float], threads: int = 0) -> Positions:
+        """Return the best derivation of each forest as a position for the other methods."""
+        best = self.core.best(self.vector(weights), threads)
+        return self._positions([None if found is None else found[0] for found in best])
+
+    def _positions(self, texts: Sequence[str | None]) -> Positions:
+        positions = np.full(len(texts), -1, np.int64)
+        with self._lock:
+            for sentence, text in enumerate(texts):
+                if text is not None:
+                    key = (sentence, text)
+                    place = self._places.setdefault(key, len(self._outputs))
+                    if place == len(self._outputs):
+                        self._outputs.append(key)
+                    positions[sentence] = place
+        return positions
+
+    def outputs(self, positions: Positions) -> list[str]:
+        """Return the chosen texts, one per sentence, blank where there is no derivation."""
+        return [self._outputs[at][1] if at >= 0 else "" for at in positions.tolist()]
+
+    def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return one row of statistics per sentence for the chosen texts."""
+        if self.references is None:
+            raise InputError(f"{metric.name} needs references", remedy="give at least one")
+        return metric.stats(self.outputs(positions), self.references)
+
+    def oracle(self, metric: Metric, weights: Vector, *, best: bool = True) -> Positions:
+        """Return the choices with the best (or worst) corpus score that a search finds.
+
+        Every sentence alone, then within the choices of all others; the search is that for hope
+        and fear, without the model. Not exact: see `core/space/src/forest/gains.rs`.
+        """
+        texts, _ = self.table(metric).oracle(weights, best)
+        return self._positions(texts)
+
+    def subset(self, sentences: Sequence[int]) -> Forests:
+        """Return some of the sentences."""
+        chosen = [int(sentence) for sentence in sentences]
+        core = self.core.subset(chosen)
+        return Forests(core, *self._chosen(chosen), k=self.k, pops=self.pops)
+
+    def aligned(self, names: Sequence[str]) -> Forests:
+        """Return the forests with the features of `names` first; others weigh nothing."""
+        if self.names == list(names):
+            return self
+        core = self.core.renamed(list(names))
+        return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
+
+    def contents(self, metric: Metric) -> Iterator[bytes]:
+        """Yield forests and references, for a fingerprint."""
+        yield self.core.encoded()
+        yield repr((metric.name, self.references, self.k, self.pops)).encode(
+            "utf-8", "surrogatepass"
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Forests({self.sentences} sentences, {self.hypotheses} edges, "
             f"{len(self.names)} features)"
         )

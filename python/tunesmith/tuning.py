@@ -23,7 +23,7 @@ from tunesmith.moments import recover_weights
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.significance import paired_bootstrap, paired_randomisation
-from tunesmith.spaces import Pools, Positions
+from tunesmith.spaces import Pools, Positions, Spaces
 
 Bounds = Mapping[str, tuple[float, float]]
 Listener = Callable[[dict[str, Any]], None]
@@ -59,14 +59,14 @@ class Result:
 
 
 def tune(
-    pools: Pools,
+    pools: Spaces,
     preset: str = "kbmira",
     metric: str | Metric = "bleu",
     *,
     options: Mapping[str, Any] | None = None,
     tuner: Tuner | None = None,
     start: Mapping[str, float] | Vector | None = None,
-    heldout: Pools | None = None,
+    heldout: Spaces | None = None,
     folds: int = 0,
     seeds: int = 1,
     seed: int = 1,
@@ -115,11 +115,11 @@ def tune(
     task = Task(pools, metric, lower, upper, threads)
     if not task.free.any():
         raise InputError("every weight is fixed", remedy="leave at least one of them free")
-    held = None if heldout is None else _aligned(heldout, names)
+    held = None if heldout is None else heldout.aligned(names)
     begin, first = _begin(pools, start, threads)
     begin = task.clip(begin)
     start_score = pools.score(metric, first)
-    oracle_score = pools.score(metric, pools.oracle(metric))
+    oracle_score = pools.score(metric, pools.oracle(metric, begin))
 
     def evaluate(task: Task, weights: Vector) -> dict[str, Any]:
         score, gain = task.evaluate(weights)
@@ -162,7 +162,7 @@ def tune(
             hypotheses=pools.hypotheses,
             start=start_score,
             oracle=oracle_score,
-            worst=pools.score(metric, pools.oracle(metric, best=False)),
+            worst=pools.score(metric, pools.oracle(metric, begin, best=False)),
             options=settings["options"],
             runs=seeds,
             folds=folds,
@@ -289,7 +289,7 @@ def _average(task: Task, runs: Sequence[Vector]) -> Vector:
 
 
 def _check(
-    pools: Pools, heldout: Pools | None, folds: int, seeds: int, seed: int, keep: str
+    pools: Spaces, heldout: Spaces | None, folds: int, seeds: int, seed: int, keep: str
 ) -> None:
     if pools.hypotheses == 0:
         raise InputError("the lists hold no hypotheses", remedy="check the n-best file")
@@ -310,30 +310,21 @@ def _check(
         )
 
 
-def _digest(task: Task, held: Pools | None, begin: Vector) -> str:
+def _digest(task: Task, held: Spaces | None, begin: Vector) -> str:
     """Return a fingerprint of what is learnt from and of the limits, so that a run is resumed with
     the data that it was started with."""
     made = hashlib.sha256()
     for pools in (task.pools, held):
         if pools is not None:
-            arrays = [pools.core.starts, *pools.core.csr(), pools.table(task.metric).rows()]
-            for array in arrays:
-                made.update(np.ascontiguousarray(array).tobytes())
+            for part in pools.contents(task.metric):
+                made.update(part)
             made.update("\n".join(pools.names).encode("utf-8", "surrogatepass"))
     for vector in (begin, task.lower, task.upper):
         made.update(vector.tobytes())
     return made.hexdigest()
 
 
-def _aligned(pools: Pools, names: Sequence[str]) -> Pools:
-    """Return the lists with the features of `names`, in their order; others count for nothing."""
-    if pools.names == list(names):
-        return pools
-    base = _core.PoolsBuilder(pools.core.columns, list(names)).finish()
-    return Pools(_core.Pools.merge([base, pools.core]), pools.references, pools.sources)
-
-
-def _vector(pools: Pools, start: Mapping[str, float] | Vector) -> Vector:
+def _vector(pools: Spaces, start: Mapping[str, float] | Vector) -> Vector:
     vector = pools.vector(start)
     if len(vector) != len(pools.names):
         raise InputError(f"{len(vector)} start weights for {len(pools.names)} features")
@@ -343,18 +334,19 @@ def _vector(pools: Pools, start: Mapping[str, float] | Vector) -> Vector:
 
 
 def _begin(
-    pools: Pools, start: Mapping[str, float] | Vector | None, threads: int
+    pools: Spaces, start: Mapping[str, float] | Vector | None, threads: int
 ) -> tuple[Vector, Positions]:
     """Return the weights to begin with, and the choices that count as the start."""
     if start is not None:
         vector = _vector(pools, start)
         return vector, pools.best(vector, threads)
-    recovered = recover_weights(pools.origin)
-    return pools.vector(recovered or {}), pools.first()
+    first = pools.first()
+    recovered = recover_weights(pools.origin) if isinstance(pools, Pools) else None
+    return pools.vector(recovered or {}), first
 
 
 def _fold_choices(
-    pools: Pools, parts: Sequence[npt.NDArray[np.int64]], weights: Sequence[Vector], threads: int
+    pools: Spaces, parts: Sequence[npt.NDArray[np.int64]], weights: Sequence[Vector], threads: int
 ) -> Positions:
     """Return what each fold's weights choose for the sentences they have not seen."""
     chosen = np.full(pools.sentences, -1, np.int64)
@@ -364,7 +356,7 @@ def _fold_choices(
 
 
 def _second(
-    pools: Pools, metric: Metric, asked: str | Metric | None, base: Positions, system: Positions
+    pools: Spaces, metric: Metric, asked: str | Metric | None, base: Positions, system: Positions
 ) -> dict[str, Any] | None:
     """Score with a metric that was not tuned: whoever gains on one should not lose on the other."""
     if asked is None:
@@ -387,7 +379,7 @@ def _second(
 
 
 def _significance(
-    pools: Pools, metric: Metric, base: Positions, system: Positions, seed: int
+    pools: Spaces, metric: Metric, base: Positions, system: Positions, seed: int
 ) -> dict[str, Any]:
     before, after = pools.statistics(metric, base), pools.statistics(metric, system)
     bootstrap = paired_bootstrap(metric, before, after, seed=seed)
@@ -427,7 +419,7 @@ def _same_direction(one: Vector, other: Vector) -> bool:
 
 
 def _changes(
-    pools: Pools, metric: Metric, base: Positions, system: Positions
+    pools: Spaces, metric: Metric, base: Positions, system: Positions
 ) -> Iterator[dict[str, Any]]:
     """Yield the sentences whose output changed, the largest change in gain first."""
     before = metric.native.sentence_gains(pools.statistics(metric, base))
@@ -435,7 +427,7 @@ def _changes(
     texts = pools.outputs(base), pools.outputs(system)
     changed = [i for i, pair in enumerate(zip(*texts, strict=True)) if pair[0] != pair[1]]
     changed.sort(key=lambda i: (-abs(after[i] - before[i]), i))
-    keys = pools.core.keys
+    keys = pools.keys
     for i in changed[:SHOWN_CHANGES]:
         yield {
             "sentence": i,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tunesmith import Pools
 from tunesmith.drivers import Online, Task
 from tunesmith.metrics import Metric, get_metric
+from tunesmith.spaces import Spaces
 from twins.drawing import visiting_order
 from twins.gaining import SentenceGain
 from twins.lists import Array, Lists
@@ -37,7 +37,7 @@ def learn(
 
 
 def task_of(
-    pools: Pools,
+    pools: Spaces,
     metric: str | Metric,
     lower: float | Array = -np.inf,
     upper: float | Array = np.inf,

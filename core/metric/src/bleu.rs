@@ -1,10 +1,11 @@
 //! BLEU (Papineni et al. 2002), as sacreBLEU prints it.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use crate::ngrams::{Ngrams, Vocabulary, total};
+use crate::ngrams::{Ngrams, Numbered, Vocabulary, total};
 use crate::tokenize::{Tokenizer, words};
-use crate::{Metric, Segment, TextMetric};
+use crate::{Grams, Metric, Segment, TextMetric};
 
 /// Which length of several references a hypothesis is held against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -222,7 +223,8 @@ impl TextMetric for Bleu {
             lengths.push(tokens.len());
             ngrams.add(&tokens);
         }
-        Box::new(References { bleu: self.clone(), vocabulary, ngrams, lengths })
+        let numbered = OnceLock::new();
+        Box::new(References { bleu: self.clone(), vocabulary, ngrams, numbered, lengths })
     }
 }
 
@@ -230,20 +232,60 @@ struct References {
     bleu: Bleu,
     vocabulary: Vocabulary,
     ngrams: Ngrams,
+    /// Made when somebody asks for it.
+    numbered: OnceLock<Numbered>,
     lengths: Vec<usize>,
 }
 
 impl Segment for References {
     fn stats(&self, hypothesis: &str, out: &mut [f64]) {
-        let order = self.bleu.order;
         let tokens: Vec<u32> =
             words(&self.bleu.prepare(hypothesis)).map(|word| self.vocabulary.get(word)).collect();
-        out.fill(0.0);
-        out[0] = tokens.len() as f64;
-        out[1] = self.bleu.length.of(tokens.len(), &self.lengths);
-        self.ngrams.matches(&tokens, &mut out[2..2 + order]);
+        let mut matches = [0.0; 4];
+        let matches = &mut matches[..self.bleu.order];
+        self.ngrams.matches(&tokens, matches);
+        self.row(tokens.len(), matches, out);
+    }
+
+    fn grams(&self) -> Option<&dyn Grams> {
+        Some(self)
+    }
+}
+
+impl References {
+    fn numbered(&self) -> &Numbered {
+        self.numbered.get_or_init(|| self.ngrams.numbered())
+    }
+}
+
+impl Grams for References {
+    fn order(&self) -> usize {
+        self.bleu.order
+    }
+
+    fn tokens(&self, word: &str, out: &mut Vec<u32>) {
+        out.extend(words(&self.bleu.prepare(word)).map(|word| self.vocabulary.get(word)));
+    }
+
+    fn longer(&self, gram: Option<u32>, token: u32) -> Option<u32> {
+        self.ngrams.lengthen(self.numbered(), gram, token)
+    }
+
+    fn limits(&self) -> &[u8] {
+        &self.numbered().limits
+    }
+
+    fn ends(&self) -> &[usize] {
+        &self.numbered().ends
+    }
+
+    fn row(&self, length: usize, matches: &[f64], out: &mut [f64]) {
+        let order = self.bleu.order;
+        out[0] = length as f64;
+        out[1] = self.bleu.length.of(length, &self.lengths);
+        out[2..2 + order].copy_from_slice(matches);
         for n in 1..=order {
-            out[1 + order + n] = total(tokens.len(), n);
+            out[1 + order + n] = total(length, n);
         }
     }
 }

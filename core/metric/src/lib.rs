@@ -69,7 +69,38 @@ pub trait TextMetric: Metric {
 pub trait Segment: Send + Sync {
     /// Writes the statistics of a hypothesis over `out`.
     fn stats(&self, hypothesis: &str, out: &mut [f64]);
+
+    /// The references' n-grams, for a metric that needs to know nothing else of a hypothesis but
+    /// its length: what lets a search put statistics together from those of parts.
+    fn grams(&self) -> Option<&dyn Grams> {
+        None
+    }
 }
+
+/// The n-grams of a sentence's references, numbered from 0, shorter ones first.
+pub trait Grams: Send + Sync {
+    /// Of the longest n-grams.
+    fn order(&self) -> usize;
+
+    /// Adds the tokens of a word taken by itself; one that no reference has is [`UNSEEN`].
+    fn tokens(&self, word: &str, out: &mut Vec<u32>);
+
+    /// The n-gram with a token more at its end, if a reference has it; nothing is lengthened to a
+    /// single token.
+    fn longer(&self, gram: Option<u32>, token: u32) -> Option<u32>;
+
+    /// How often each n-gram may match.
+    fn limits(&self) -> &[u8];
+
+    /// Where the n-grams of each length end.
+    fn ends(&self) -> &[usize];
+
+    /// Writes the statistics of a hypothesis with a length in tokens and matches of each order.
+    fn row(&self, length: usize, matches: &[f64], out: &mut [f64]);
+}
+
+/// The token of a word that no reference has.
+pub const UNSEEN: u32 = ngrams::UNKNOWN;
 
 #[cfg(test)]
 fn stats_of(metric: &dyn TextMetric, hypothesis: &str, references: &[&str]) -> Vec<f64> {

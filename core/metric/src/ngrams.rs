@@ -82,6 +82,45 @@ impl Ngrams {
     }
 }
 
+/// The same n-grams numbered by length, for those who count them piece by piece.
+#[derive(Debug)]
+pub(crate) struct Numbered {
+    /// Of the trie's nodes.
+    numbers: Vec<u32>,
+    nodes: Vec<u32>,
+    pub limits: Vec<u8>,
+    pub ends: Vec<usize>,
+}
+
+impl Ngrams {
+    pub fn numbered(&self) -> Numbered {
+        let mut lengths = vec![0; self.limits.len()];
+        // A node is made after the one it lengthens.
+        let mut edges: Vec<(u32, u32)> =
+            self.longer.iter().map(|(&key, &node)| (node, (key >> 32) as u32)).collect();
+        edges.sort_unstable();
+        for &(node, shorter) in &edges {
+            lengths[node as usize] = lengths[shorter as usize] + 1;
+        }
+        let mut nodes: Vec<u32> = (1..self.limits.len() as u32).collect();
+        nodes.sort_by_key(|&node| lengths[node as usize]);
+        let mut numbers = vec![u32::MAX; self.limits.len()];
+        for (number, &node) in nodes.iter().enumerate() {
+            numbers[node as usize] = number as u32;
+        }
+        let limit = |&node: &u32| self.limits[node as usize].min(u32::from(u8::MAX)) as u8;
+        let end = |length: usize| nodes.partition_point(|&node| lengths[node as usize] <= length);
+        let ends = (1..=self.order).map(end).collect();
+        Numbered { limits: nodes.iter().map(limit).collect(), ends, numbers, nodes }
+    }
+
+    /// The longer n-gram, by numbers.
+    pub fn lengthen(&self, numbered: &Numbered, gram: Option<u32>, token: u32) -> Option<u32> {
+        let node = gram.map_or(0, |gram| numbered.nodes[gram as usize]);
+        self.longer.get(&edge(node, token)).map(|&next| numbered.numbers[next as usize])
+    }
+}
+
 fn edge(node: u32, token: u32) -> u64 {
     u64::from(node) << 32 | u64::from(token)
 }

@@ -11,11 +11,12 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, hiero, phrase};
-use tunesmith_space::{Hypothesis, PoolsBuilder};
+use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
 
 use crate::error::{Failure, py_err};
 use crate::features;
+use crate::forest::Forests;
 use crate::pools::Pools;
 use crate::threads;
 
@@ -270,6 +271,31 @@ impl Translator {
             }
         }
         Ok(Pools::new(builder.finish()))
+    }
+
+    /// Everything that was found for each line.
+    #[pyo3(signature = (lines, threads=0, markup="none"))]
+    fn forests(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        threads: usize,
+        markup: &str,
+    ) -> PyResult<Forests> {
+        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let one = |input: &Input<'_>| {
+            let mut collected = Collected::default();
+            let forest = decode(&*self.decoder, input).forest(&mut collected);
+            CoreForests { names: collected.names, forests: vec![forest] }
+        };
+        let all = threads::run(py, threads, || {
+            let parts: Vec<CoreForests> = inputs.par_iter().map(one).collect();
+            let mut all = CoreForests::default();
+            parts.into_iter().for_each(|part| all.append(part));
+            all
+        })?;
+        self.failure.check(py)?;
+        Ok(Forests::new(all))
     }
 }
 

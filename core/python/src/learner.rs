@@ -1,4 +1,4 @@
-//! `Learner`: passes over lists; and the constraint rows of batch optimisers.
+//! `Learner`: passes over lists or forests; and the constraint rows of batch optimisers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,24 +7,21 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tunesmith_metric::Table as CoreTable;
 use tunesmith_solve::{
-    Gain, GainKind, GainScale, Model, Observed, Pass, Rows, Selector as CoreSelector,
-    Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
+    Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, Pass, Rows,
+    Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
 };
-use tunesmith_space::Pools as CorePools;
 
-use crate::metric::{Metric, Table};
-use crate::pools::{Pools, fits};
+use crate::corpus::{Corpus, Spaces, Statistics};
+use crate::metric::Metric;
 use crate::select::Selector;
 use crate::threads;
 use crate::update::{Update, fault, loss_of, rows_dict};
 
-/// Weights on their way over a corpus of lists, with all state that a checkpoint needs.
+/// Weights on their way over a corpus, with all state that a checkpoint needs.
 #[pyclass(module = "tunesmith._core")]
 pub struct Learner {
-    pools: Arc<CorePools>,
-    table: Arc<CoreTable>,
+    corpus: Arc<dyn CoreCorpus>,
     selector: Arc<dyn CoreSelector>,
     update: Box<dyn CoreUpdate>,
     gain: Gain,
@@ -42,8 +39,8 @@ impl Learner {
         batch=1, seed=0, averaged=true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        pools: &Pools,
-        table: &Table,
+        pools: Spaces<'_>,
+        table: Statistics<'_>,
         metric: &Bound<'_, Metric>,
         selector: &Selector,
         update: &Update,
@@ -61,7 +58,9 @@ impl Learner {
     ) -> PyResult<Self> {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
-        fits(pools, table, metric.get(), features)?;
+        let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
+        let gain =
+            gain_of(corpus.as_ref(), metric, &weights, gain, decay, history, gain_scale, lengths)?;
         let mut model = Model::new(weights);
         if !averaged {
             model = model.without_average();
@@ -75,10 +74,8 @@ impl Learner {
             }
             model = model.bounded(lower, upper);
         }
-        let gain = gain_of(pools, table, metric, gain, decay, history, gain_scale, lengths)?;
         Ok(Learner {
-            pools: Arc::clone(&pools.inner),
-            table: Arc::clone(&table.inner),
+            corpus,
             selector: Arc::clone(&selector.inner),
             update: update.start(features),
             gain,
@@ -97,13 +94,12 @@ impl Learner {
         epoch: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let order = order.as_slice()?.to_vec();
-        if order.iter().any(|&sentence| sentence as usize >= self.pools.sentences()) {
+        if order.iter().any(|&sentence| sentence as usize >= self.corpus.sentences()) {
             return Err(PyValueError::new_err("the order names a sentence that is not there"));
         }
         let result = py.detach(|| {
             let pass = Pass {
-                pools: &self.pools,
-                table: &self.table,
+                corpus: self.corpus.as_ref(),
                 selector: self.selector.as_ref(),
                 order: &order,
                 batch: self.batch,
@@ -228,16 +224,15 @@ impl Learner {
 
 #[allow(clippy::too_many_arguments)]
 fn gain_of(
-    pools: &Pools,
-    table: &Table,
+    corpus: &dyn CoreCorpus,
     metric: &Bound<'_, Metric>,
+    weights: &[f64],
     gain: &str,
     decay: f64,
     history: &str,
     scale: &str,
     lengths: Option<Vec<f64>>,
 ) -> PyResult<Gain> {
-    let (pools, table) = (&pools.inner, &Arc::clone(&table.inner));
     let kind = match gain {
         "sentence" => GainKind::Sentence,
         "background" => {
@@ -257,22 +252,20 @@ fn gain_of(
         "background" => GainScale::Background,
         _ => return Err(PyValueError::new_err("gain_scale is one, length or background")),
     };
-    let first: Vec<f64> = (0..pools.sentences())
-        .filter(|&sentence| !pools.list(sentence).is_empty())
-        .flat_map(|sentence| table.stats(sentence, pools.list(sentence).start))
-        .copied()
-        .collect();
+    let mut first = Vec::new();
+    let mut words = vec![0.0; corpus.sentences()];
+    for (sentence, words) in words.iter_mut().enumerate() {
+        if let Some((row, count)) = corpus.first(sentence, weights) {
+            first.extend(row);
+            *words = count as f64;
+        }
+    }
     let lengths = match lengths {
-        Some(lengths) if lengths.len() == pools.sentences() => lengths,
+        Some(lengths) if lengths.len() == corpus.sentences() => lengths,
         Some(_) => return Err(PyValueError::new_err("one length per sentence")),
-        None => (0..pools.sentences())
-            .map(|sentence| {
-                let words = |hypothesis| pools.text(hypothesis).split_whitespace().count() as f64;
-                pools.list(sentence).next().map_or(0.0, words)
-            })
-            .collect(),
+        None => words,
     };
-    Ok(Gain::new(metric.get().inner(), kind, scale, table, lengths, &first))
+    Ok(Gain::new(metric.get().inner(), kind, scale, lengths, &first))
 }
 
 /// Constraint rows, kept where the optimiser's arithmetic is done.
@@ -325,8 +318,8 @@ impl Constraints {
 #[allow(clippy::too_many_arguments)]
 pub fn constraint_rows(
     py: Python<'_>,
-    pools: &Pools,
-    table: &Table,
+    pools: Spaces<'_>,
+    table: Statistics<'_>,
     metric: &Bound<'_, Metric>,
     selector: &Selector,
     weights: PyReadonlyArray1<'_, f64>,
@@ -334,17 +327,16 @@ pub fn constraint_rows(
     epoch: u64,
     threads: usize,
 ) -> PyResult<Constraints> {
-    let gain = gain_of(pools, table, metric, "sentence", 0.0, "1best", "one", None)?;
-    let features = weights.as_slice()?.len();
-    fits(pools, table, metric.get(), features)?;
-    let model = Model::new(weights.as_slice()?.to_vec());
-    let order: Vec<u32> = (0..pools.inner.sentences() as u32).collect();
-    let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
+    let weights = weights.as_slice()?.to_vec();
+    let features = weights.len();
+    let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
+    let gain = gain_of(corpus.as_ref(), metric, &weights, "sentence", 0.0, "1best", "one", None)?;
+    let model = Model::new(weights);
+    let order: Vec<u32> = (0..corpus.sentences() as u32).collect();
     let selector = Arc::clone(&selector.inner);
     let rows = threads::run(py, threads, move || {
         let pass = Pass {
-            pools: &pools,
-            table: &table,
+            corpus: corpus.as_ref(),
             selector: selector.as_ref(),
             order: &order,
             batch: 1,

@@ -1,9 +1,11 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
 mod align;
+mod corpus;
 mod decoder;
 mod error;
 mod features;
+mod forest;
 mod formats;
 mod learner;
 mod lm;
@@ -31,6 +33,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decoder::register(module)?;
     features::register(module)?;
     module.add_class::<pools::Pools>()?;
+    module.add_class::<forest::Forests>()?;
+    module.add_class::<forest::Segments>()?;
     module.add_class::<select::Selector>()?;
     module.add_class::<update::Update>()?;
     module.add_class::<learner::Learner>()?;

@@ -1,20 +1,24 @@
-//! Line search and expected gain over lists.
+//! Line search over lists and forests, expected gain over lists.
 
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use tunesmith_solve::{LineSearch as CoreSearch, Objective, Walker as CoreWalker, expected_gain};
+use tunesmith_solve::{
+    ForestSearch, LineSearch as CoreSearch, ListSearch, Objective, Walker as CoreWalker,
+    expected_gain,
+};
 
+use crate::corpus::{Corpus, Spaces, Statistics};
 use crate::metric::{Metric, Table};
 use crate::pools::{Pools, fits};
 use crate::threads;
 
-/// Lists prepared for exact line search along the given coordinates.
+/// Lists or forests prepared for exact line search along the given coordinates.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct LineSearch {
-    inner: Arc<CoreSearch>,
+    inner: Arc<dyn CoreSearch>,
     metric: Py<Metric>,
     features: usize,
 }
@@ -25,22 +29,31 @@ impl LineSearch {
     #[pyo3(signature = (pools, table, metric, coordinates, threads=0))]
     fn new(
         py: Python<'_>,
-        pools: &Pools,
-        table: &Table,
+        pools: Spaces<'_>,
+        table: Statistics<'_>,
         metric: &Bound<'_, Metric>,
         coordinates: Vec<u32>,
         threads: usize,
     ) -> PyResult<Self> {
-        if coordinates.iter().any(|&id| id as usize >= pools.inner.names.len()) {
+        let features = match &pools {
+            Spaces::Lists(pools) => pools.get().inner.names.len(),
+            Spaces::Forests(forests) => forests.get().inner.names.len(),
+        };
+        if coordinates.iter().any(|&id| id as usize >= features) {
             return Err(PyIndexError::new_err("a coordinate that is no feature"));
         }
-        fits(pools, table, metric.get(), usize::MAX)?;
-        let features = pools.inner.names.len();
-        let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
+        let corpus = Corpus::new(&pools, &table, metric.get(), usize::MAX)?;
         let native = metric.get().inner();
-        let inner =
-            threads::run(py, threads, move || CoreSearch::new(pools, table, native, &coordinates))?;
-        Ok(LineSearch { inner: Arc::new(inner), metric: metric.clone().unbind(), features })
+        let inner = threads::run(py, threads, move || -> Arc<dyn CoreSearch> {
+            match corpus {
+                Corpus::Lists(lists) => {
+                    let (pools, table) = (Arc::clone(&lists.pools), Arc::clone(&lists.table));
+                    Arc::new(ListSearch::new(pools, table, native, &coordinates))
+                }
+                Corpus::Forests(forests) => Arc::new(ForestSearch::new(forests, &coordinates)),
+            }
+        })?;
+        Ok(LineSearch { inner, metric: metric.clone().unbind(), features })
     }
 
     /// A point from which to search.
@@ -58,7 +71,7 @@ impl LineSearch {
 /// A point in weight space; knows the score of every hypothesis there.
 #[pyclass(module = "tunesmith._core")]
 pub struct Walker {
-    search: Arc<CoreSearch>,
+    search: Arc<dyn CoreSearch>,
     state: CoreWalker,
     metric: Py<Metric>,
 }
@@ -73,7 +86,7 @@ impl Walker {
     /// Corpus gain here.
     #[getter]
     fn gain(&self) -> f64 {
-        self.search.gain(&self.state)
+        self.state.gain()
     }
 
     /// `(step, gain)` of the best step along an axis within the weight's bounds.

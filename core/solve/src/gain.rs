@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tunesmith_metric::{Metric, Table};
+use tunesmith_metric::Metric;
 
 /// How a sentence's statistics become a gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,6 @@ pub struct Gain {
     kind: GainKind,
     scale: GainScale,
     lengths: Arc<[f64]>,
-    alone: Arc<[f64]>,
     background: Vec<f64>,
     background_length: f64,
     previous: Vec<f64>,
@@ -50,18 +49,10 @@ impl Gain {
         metric: Arc<dyn Metric>,
         kind: GainKind,
         scale: GainScale,
-        table: &Table,
         lengths: Vec<f64>,
         first: &[f64],
     ) -> Self {
         let width = metric.width();
-        let alone: Vec<f64> = match kind {
-            GainKind::Background { .. } => Vec::new(),
-            _ => (0..table.sentences())
-                .flat_map(|sentence| table.rows(sentence).chunks_exact(width))
-                .map(|row| metric.sentence_gain(row))
-                .collect(),
-        };
         let count = (first.len() / width).max(1) as f64;
         let mut background = vec![0.0; width];
         for row in first.chunks_exact(width) {
@@ -74,7 +65,6 @@ impl Gain {
             kind,
             scale,
             lengths: lengths.into(),
-            alone: alone.into(),
             background,
             background_length,
             previous: Vec::new(),
@@ -83,31 +73,19 @@ impl Gain {
         }
     }
 
-    /// The gain of each distinct statistics row of a sentence.
-    pub fn gains(&self, sentence: usize, table: &Table, out: &mut Vec<f64>) {
+    /// How statistics of a sentence become gains now.
+    pub fn worth(&self, sentence: usize) -> Worth {
         let width = self.metric.width();
-        match self.kind {
-            GainKind::Background { .. } => {
-                self.metric.gains(&self.background, table.rows(sentence), out);
-            }
+        let base = match self.kind {
+            GainKind::Background { .. } => Some((self.background.clone(), 0.0, 1.0)),
             GainKind::Context if !self.previous.is_empty() => {
                 let own = &self.previous[sentence * width..(sentence + 1) * width];
-                let base: Vec<f64> =
-                    self.corpus.iter().zip(own).map(|(corpus, own)| corpus - own).collect();
-                let whole = self.metric.gain(&self.corpus);
-                let count = self.lengths.len() as f64;
-                self.metric.gains(&base, table.rows(sentence), out);
-                out.iter_mut().for_each(|gain| *gain = whole + count * (*gain - whole));
+                let base = self.corpus.iter().zip(own).map(|(corpus, own)| corpus - own).collect();
+                Some((base, self.metric.gain(&self.corpus), self.lengths.len() as f64))
             }
-            _ => {
-                out.clear();
-                out.extend_from_slice(&self.alone[table.range(sentence)]);
-            }
-        }
-        let scale = self.scale(sentence);
-        if scale != 1.0 {
-            out.iter_mut().for_each(|gain| *gain *= scale);
-        }
+            _ => None,
+        };
+        Worth { metric: Arc::clone(&self.metric), base, scale: self.scale(sentence) }
     }
 
     /// What the gains of a sentence are multiplied by.
@@ -195,5 +173,65 @@ impl Gain {
             self.set_previous(rest);
         }
         true
+    }
+}
+
+/// The gain of a sentence as it is at one moment.
+#[derive(Clone)]
+pub struct Worth {
+    metric: Arc<dyn Metric>,
+    /// What statistics are added to, a gain in the middle, and what differences to it are
+    /// multiplied by; nothing for a sentence alone.
+    base: Option<(Vec<f64>, f64, f64)>,
+    scale: f64,
+}
+
+impl Worth {
+    /// The smoothed gain of a sentence alone.
+    pub fn alone(metric: Arc<dyn Metric>) -> Self {
+        Worth { metric, base: None, scale: 1.0 }
+    }
+
+    /// `centre + count · (gain(base + statistics) - centre)`.
+    pub fn over(metric: Arc<dyn Metric>, base: Vec<f64>, centre: f64, count: f64) -> Self {
+        Worth { metric, base: Some((base, centre, count)), scale: 1.0 }
+    }
+
+    pub fn metric(&self) -> &dyn Metric {
+        self.metric.as_ref()
+    }
+
+    /// What gains are multiplied by, if they are those of the sentence alone.
+    pub fn scale_alone(&self) -> Option<f64> {
+        self.base.is_none().then_some(self.scale)
+    }
+
+    /// Gains of rows of statistics.
+    pub fn gains(&self, rows: &[f64], out: &mut Vec<f64>) {
+        match &self.base {
+            None => self.metric.sentence_gains(rows, out),
+            Some((base, centre, count)) => {
+                self.metric.gains(base, rows, out);
+                if *count != 1.0 {
+                    out.iter_mut().for_each(|gain| *gain = centre + count * (*gain - centre));
+                }
+            }
+        }
+        if self.scale != 1.0 {
+            out.iter_mut().for_each(|gain| *gain *= self.scale);
+        }
+    }
+
+    /// The gain of one row.
+    pub fn gain(&self, row: &[f64]) -> f64 {
+        let gain = match &self.base {
+            None => self.metric.sentence_gain(row),
+            Some((base, centre, count)) => {
+                let sum: Vec<f64> = base.iter().zip(row).map(|(base, row)| base + row).collect();
+                let gain = self.metric.gain(&sum);
+                if *count == 1.0 { gain } else { centre + count * (gain - centre) }
+            }
+        };
+        if self.scale == 1.0 { gain } else { gain * self.scale }
     }
 }

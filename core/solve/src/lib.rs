@@ -1,7 +1,9 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
 mod batch;
+mod corpus;
 mod gain;
+mod line;
 mod loss;
 mod model;
 mod oracle;
@@ -12,14 +14,15 @@ mod rng;
 mod rows;
 mod scatter;
 mod select;
-mod sweep;
 pub mod update;
 
 pub use batch::{feature_sizes, mean_loss};
-pub use gain::{Gain, GainKind, GainScale};
+pub use corpus::{Corpus, ForestCorpus, ListCorpus};
+pub use gain::{Gain, GainKind, GainScale, Worth};
+pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
-pub use oracle::oracle;
+pub use oracle::{forest_oracle, oracle};
 pub use pass::{Observed, Pass, sample_rows};
 pub use risk::{Objective, expected_gain};
 pub use rng::Rng;
@@ -27,7 +30,6 @@ pub use rows::{Kind, Rows};
 pub use select::{
     Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit, margin_row,
 };
-pub use sweep::{LineSearch, Step, Walker};
 pub use update::{Separate, Stepped, Update};
 
 /// What a selector or an update written elsewhere may fail with.

@@ -1,7 +1,11 @@
-//! The best and the worst that lists hold.
+//! The best and the worst that lists and forests hold.
 
+use rayon::prelude::*;
 use tunesmith_metric::{Metric, Table};
-use tunesmith_space::Pools;
+use tunesmith_space::{Pools, Space};
+
+use crate::corpus::ForestCorpus;
+use crate::gain::Worth;
 
 /// Passes of exchange; in practice two or three suffice.
 const PASSES: usize = 20;
@@ -58,4 +62,63 @@ pub fn oracle(pools: &Pools, table: &Table, metric: &dyn Metric, best: bool) -> 
             place.map_or(-1, |place| (start + place) as i64)
         })
         .collect()
+}
+
+/// Rounds over a corpus of forests; in practice the second changes little, the third nothing.
+const ROUNDS: usize = 3;
+
+/// The same over forests: texts and rows of statistics, blank where there is no derivation. Every
+/// sentence is searched alone first, then within what the round before chose for all others; a
+/// choice is kept unless a better one is found, and a round unless the corpus gain fell. The model
+/// decides only among equals, and what the search expects of the rest of a sentence.
+pub fn forest_oracle(
+    corpus: &ForestCorpus,
+    weights: &[f64],
+    best: bool,
+) -> (Vec<String>, Vec<f64>) {
+    let metric = corpus.numbers();
+    let width = metric.width();
+    let sentences = corpus.forests().len();
+    let sign = if best { 1.0 } else { -1.0 };
+    let choose = |sentence: usize, worth: Worth, old: Option<&(String, Vec<f64>)>| {
+        let mut space = corpus.forest_space(sentence, worth.clone());
+        space.rescore(weights);
+        let found = space
+            .argmax(0.0, sign, 0)
+            .map(|found| (space.text(found).to_owned(), space.stats(found).to_vec()));
+        let value = |choice: &(String, Vec<f64>)| sign * worth.gain(&choice.1);
+        match (found, old) {
+            (Some(found), Some(old)) if value(&found) <= value(old) => old.clone(),
+            (Some(found), _) => found,
+            (None, _) => (String::new(), vec![0.0; width]),
+        }
+    };
+    let total = |chosen: &[(String, Vec<f64>)]| {
+        let mut total = vec![0.0; width];
+        for (_, row) in chosen {
+            total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        total
+    };
+    let mut chosen: Vec<(String, Vec<f64>)> = (0..sentences)
+        .into_par_iter()
+        .map(|sentence| choose(sentence, Worth::alone(metric.clone()), None))
+        .collect();
+    for _ in 1..ROUNDS {
+        let sum = total(&chosen);
+        let next: Vec<(String, Vec<f64>)> = chosen
+            .par_iter()
+            .enumerate()
+            .map(|(sentence, own)| {
+                let base = sum.iter().zip(&own.1).map(|(sum, own)| sum - own).collect();
+                choose(sentence, Worth::over(metric.clone(), base, 0.0, 1.0), Some(own))
+            })
+            .collect();
+        if sign * metric.gain(&total(&next)) <= sign * metric.gain(&sum) {
+            break;
+        }
+        chosen = next;
+    }
+    let rows = chosen.iter().flat_map(|(_, row)| row).copied().collect();
+    (chosen.into_iter().map(|(text, _)| text).collect(), rows)
 }

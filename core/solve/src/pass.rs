@@ -1,10 +1,9 @@
 //! One pass over a corpus: select, step, observe, sentence by sentence or batch by batch.
 
 use rayon::prelude::*;
-use tunesmith_metric::Table;
-use tunesmith_space::{PoolSpace, Pools};
 
 use crate::Fault;
+use crate::corpus::Corpus;
 use crate::gain::Gain;
 use crate::model::Model;
 use crate::rng::Rng;
@@ -29,8 +28,7 @@ pub struct Observed {
 /// The parts of a pass. Sentences are visited in `order`, `batch` at a time; those of a batch see
 /// the same weights.
 pub struct Pass<'a> {
-    pub pools: &'a Pools,
-    pub table: &'a Table,
+    pub corpus: &'a dyn Corpus,
     pub selector: &'a dyn Selector,
     pub order: &'a [u32],
     pub batch: usize,
@@ -84,16 +82,9 @@ struct Sums {
 }
 
 impl Pass<'_> {
-    fn visit<'b>(
-        &'b self,
-        group: usize,
-        sentence: usize,
-        gain: &Gain,
-        row_gains: &mut Vec<f64>,
-    ) -> Visit<'b> {
-        gain.gains(sentence, self.table, row_gains);
+    fn visit<'b>(&'b self, group: usize, sentence: usize, gain: &Gain) -> Visit<'b> {
         Visit {
-            space: Box::new(PoolSpace::new(self.pools, self.table, sentence, row_gains)),
+            space: self.corpus.space(sentence, gain.worth(sentence)),
             sentence,
             group: group as u32,
             rng: Rng::new(self.seed, self.epoch, sentence as u64),
@@ -116,14 +107,13 @@ impl Pass<'_> {
     ) -> Result<Observed, Fault> {
         let mut observed = Observed::default();
         let mut sums = Sums::default();
-        let mut row_gains = Vec::new();
         let present: Vec<usize> = self
             .order
             .iter()
             .map(|&sentence| sentence as usize)
-            .filter(|&sentence| !self.pools.list(sentence).is_empty())
+            .filter(|&sentence| !self.corpus.is_blank(sentence))
             .collect();
-        let scored = self.selector.reads_weights() || gain.observes();
+        let scored = self.selector.reads_weights() || gain.observes() || self.corpus.is_searched();
         update.begin_pass(model, scored);
         for sentences in present.chunks(self.batch.max(1)) {
             if interrupted() {
@@ -131,15 +121,13 @@ impl Pass<'_> {
             }
             if scored && update.is_lazy() {
                 for &sentence in sentences {
-                    for hypothesis in self.pools.list(sentence) {
-                        update.catch_up(model, self.pools.features(hypothesis).0);
-                    }
+                    self.corpus.ids(sentence, &mut |ids| update.catch_up(model, ids));
                 }
             }
             let visits: Vec<Visit<'_>> = sentences
                 .iter()
                 .enumerate()
-                .map(|(group, &sentence)| self.visit(group, sentence, gain, &mut row_gains))
+                .map(|(group, &sentence)| self.visit(group, sentence, gain))
                 .collect();
             let mut batch = Batch { selector: self.selector, visits, scored, fresh: true };
             let stepped = update.step(model, &mut batch)?;
@@ -191,14 +179,13 @@ pub fn sample_rows(pass: &Pass<'_>, model: &Model, gain: &Gain) -> Result<Rows, 
         .par_chunks(32)
         .map(|chunk| {
             let mut rows = Rows::default();
-            let mut row_gains = Vec::new();
             for &sentence in chunk {
                 let sentence = sentence as usize;
-                if pass.pools.list(sentence).is_empty() {
+                if pass.corpus.is_blank(sentence) {
                     continue;
                 }
-                let mut visit = pass.visit(sentence, sentence, gain, &mut row_gains);
-                if pass.selector.reads_weights() {
+                let mut visit = pass.visit(sentence, sentence, gain);
+                if pass.selector.reads_weights() || pass.corpus.is_searched() {
                     visit.space.rescore(model.weights());
                 }
                 pass.selector.select(&mut visit, model, 0, &mut rows)?;

@@ -117,7 +117,7 @@ impl Selector for Lists {
         _round: usize,
         rows: &mut Rows,
     ) -> Result<(), Fault> {
-        let space = visit.space.as_ref();
+        let space = visit.space.as_mut();
         let hopes = space.top(self.n, 1.0, 1.0, self.k, true);
         let fears = space.top(self.n, 1.0, -1.0, self.k, true);
         let Some(&hope) = hopes.first() else { return Ok(()) };
@@ -214,8 +214,9 @@ impl Selector for Expected {
         _round: usize,
         rows: &mut Rows,
     ) -> Result<(), Fault> {
-        let space = visit.space.as_ref();
-        let members = space.top(if self.k == 0 { space.len() } else { self.k }, 1.0, 0.0, 0, false);
+        let space = visit.space.as_mut();
+        let count = if self.k == 0 { space.len() } else { self.k };
+        let members = space.top(count, 1.0, 0.0, 0, false);
         let Some(&first) = members.first() else { return Ok(()) };
         let top = space.score(first);
         let mass: Vec<f64> = members

@@ -90,8 +90,8 @@ impl Forests {
         self.forests.iter().map(Forest::heap_bytes).sum()
     }
 
-    /// Writes the file whole or not at all; `.gz` and `.zst` are compressed.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+    /// The forests as bytes, as a file has them.
+    pub fn encoded(&self) -> Vec<u8> {
         let mut words = Names::default();
         let mut body = Encoder::default();
         for forest in &self.forests {
@@ -106,8 +106,13 @@ impl Forests {
         out.bytes.append(&mut body.bytes);
         let checksum = crc32fast::hash(&out.bytes);
         out.bytes.extend(checksum.to_le_bytes());
+        out.bytes
+    }
+
+    /// Writes the file whole or not at all; `.gz` and `.zst` are compressed.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let mut file = AtomicWriter::create(path)?;
-        file.write_all(&out.bytes)?;
+        file.write_all(&self.encoded())?;
         file.finish()
     }
 

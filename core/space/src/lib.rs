@@ -8,7 +8,8 @@ mod space;
 mod texts;
 
 pub use forest::{
-    Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, Join, Marginals, Rows, Side, Viterbi,
+    Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, ForestSpace, Join, Marginals, Reach,
+    Rows, Side, Viterbi,
 };
 pub use forests::Forests;
 pub use pools::{Hypothesis, Pools, PoolsBuilder};

@@ -6,12 +6,16 @@ use tunesmith_metric::Table;
 
 use crate::pools::Pools;
 
-/// All hypotheses of one sentence under the weights of the moment. Candidates are numbers below
-/// [`len`](Self::len); scores and gains are those of the last [`rescore`](Self::rescore).
+/// All hypotheses of one sentence under the weights of the moment. Candidates are numbers; scores
+/// and gains are those of the last [`rescore`](Self::rescore). A list has all of its candidates
+/// from the start, a forest makes one of each hypothesis that a query finds, which is why queries
+/// may change it. Candidates keep their numbers.
 pub trait Space {
-    fn len(&self) -> usize;
+    /// How many candidates there are to draw from, numbered from 0: all of a list, the best of a
+    /// forest.
+    fn len(&mut self) -> usize;
 
-    fn is_empty(&self) -> bool {
+    fn is_empty(&mut self) -> bool {
         self.len() == 0
     }
 
@@ -30,12 +34,12 @@ pub trait Space {
     /// `argmax model·score + gain·gain` among the `k` best-scoring candidates (all if `k` is 0):
     /// the model's best, hope and fear differ only in the two factors. Ties go to the higher
     /// score, then to the earlier candidate.
-    fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
+    fn argmax(&mut self, model: f64, gain: f64, k: usize) -> Option<usize> {
         self.top(1, model, gain, k, false).first().copied()
     }
 
     /// The `n` best by the same criterion, best first; with `unique` only the best of each string.
-    fn top(&self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize>;
+    fn top(&mut self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize>;
 }
 
 /// The list of one sentence as a [`Space`].
@@ -72,7 +76,7 @@ impl<'a> PoolSpace<'a> {
 }
 
 impl Space for PoolSpace<'_> {
-    fn len(&self) -> usize {
+    fn len(&mut self) -> usize {
         self.gains.len()
     }
 
@@ -96,7 +100,7 @@ impl Space for PoolSpace<'_> {
         self.table.stats(self.sentence, self.start + candidate)
     }
 
-    fn argmax(&self, model: f64, gain: f64, k: usize) -> Option<usize> {
+    fn argmax(&mut self, model: f64, gain: f64, k: usize) -> Option<usize> {
         let Some(order) = self.among(k) else {
             return crate::dense::argmax(&self.scores, &self.gains, model, gain);
         };
@@ -105,7 +109,7 @@ impl Space for PoolSpace<'_> {
         found.map(|place| order[place])
     }
 
-    fn top(&self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {
+    fn top(&mut self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {
         let value =
             |candidate: usize| model * self.scores[candidate] + gain * self.gains[candidate];
         let mut order = self.among(k).unwrap_or_else(|| (0..self.gains.len()).collect());
@@ -126,6 +130,6 @@ impl Space for PoolSpace<'_> {
 
 /// The order of two numbers, where -0 and 0 are equal: with weights of zero a score's sign is
 /// that of its features, and must not decide.
-fn order_of(a: f64, b: f64) -> Ordering {
+pub(crate) fn order_of(a: f64, b: f64) -> Ordering {
     (a + 0.0).total_cmp(&(b + 0.0))
 }

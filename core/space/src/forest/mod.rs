@@ -2,11 +2,13 @@
 
 mod derivation;
 mod file;
+mod gains;
 mod inside;
 mod kbest;
 mod make;
 mod print;
 mod rows;
+mod space;
 mod viterbi;
 
 pub use derivation::{Derivation, FeatureSum};
@@ -14,6 +16,7 @@ pub use file::{Decoder, Encoder};
 pub use inside::{Join, Marginals};
 pub use kbest::Best;
 pub use rows::Rows;
+pub use space::{ForestSpace, Reach};
 pub use viterbi::Viterbi;
 
 use crate::texts::Texts;

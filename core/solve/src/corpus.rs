@@ -1,0 +1,197 @@
+//! Where the search spaces of a corpus come from.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+use tunesmith_metric::{Metric, Segment, Table, TextMetric};
+use tunesmith_space::{Forest, ForestSpace, Forests, PoolSpace, Pools, Reach, Space};
+
+use crate::gain::Worth;
+
+/// The search spaces of a corpus, sentence by sentence.
+pub trait Corpus: Send + Sync {
+    fn sentences(&self) -> usize;
+
+    /// There is no hypothesis.
+    fn is_blank(&self, sentence: usize) -> bool;
+
+    /// The space of a sentence with gains as the worth has them.
+    fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a>;
+
+    /// Whether which hypotheses there are depends on the weights.
+    fn is_searched(&self) -> bool;
+
+    /// Shows the ids of all features that a sentence has.
+    fn ids(&self, sentence: usize, show: &mut dyn FnMut(&[u32]));
+
+    /// Statistics and number of words of what stands for a sentence at the start: the first-ranked
+    /// hypothesis of a list, the best of a forest.
+    fn first(&self, sentence: usize, weights: &[f64]) -> Option<(Vec<f64>, usize)>;
+}
+
+/// Lists, and the statistics of their hypotheses.
+pub struct ListCorpus {
+    pub pools: Arc<Pools>,
+    pub table: Arc<Table>,
+    /// The gain of each row of the table alone.
+    alone: OnceLock<Vec<f64>>,
+}
+
+impl ListCorpus {
+    pub fn new(pools: Arc<Pools>, table: Arc<Table>) -> Self {
+        ListCorpus { pools, table, alone: OnceLock::new() }
+    }
+
+    fn alone(&self, sentence: usize, worth: &Worth) -> &[f64] {
+        let alone = self.alone.get_or_init(|| {
+            let mut all = Vec::with_capacity(self.table.distinct());
+            let mut gains = Vec::new();
+            for sentence in 0..self.table.sentences() {
+                worth.metric().sentence_gains(self.table.rows(sentence), &mut gains);
+                all.extend_from_slice(&gains);
+            }
+            all
+        });
+        &alone[self.table.range(sentence)]
+    }
+}
+
+impl Corpus for ListCorpus {
+    fn sentences(&self) -> usize {
+        self.pools.sentences()
+    }
+
+    fn is_blank(&self, sentence: usize) -> bool {
+        self.pools.list(sentence).is_empty()
+    }
+
+    fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a> {
+        let mut gains = Vec::new();
+        match worth.scale_alone() {
+            Some(scale) => {
+                gains.extend(self.alone(sentence, &worth).iter().map(|gain| gain * scale));
+            }
+            None => worth.gains(self.table.rows(sentence), &mut gains),
+        }
+        Box::new(PoolSpace::new(&self.pools, &self.table, sentence, &gains))
+    }
+
+    fn is_searched(&self) -> bool {
+        false
+    }
+
+    fn ids(&self, sentence: usize, show: &mut dyn FnMut(&[u32])) {
+        self.pools.list(sentence).for_each(|hypothesis| show(self.pools.features(hypothesis).0));
+    }
+
+    fn first(&self, sentence: usize, _weights: &[f64]) -> Option<(Vec<f64>, usize)> {
+        let first = self.pools.list(sentence).next()?;
+        let words = self.pools.text(first).split_whitespace().count();
+        Some((self.table.stats(sentence, first).to_vec(), words))
+    }
+}
+
+/// Forests, and references that score whatever string comes out of them.
+pub struct ForestCorpus {
+    forests: Arc<Forests>,
+    metric: Arc<dyn TextMetric>,
+    segments: Vec<Box<dyn Segment>>,
+    reach: Reach,
+}
+
+impl ForestCorpus {
+    /// `references[i]` belong to sentence i.
+    pub fn new(
+        forests: Arc<Forests>,
+        metric: Arc<dyn TextMetric>,
+        references: &[Vec<String>],
+        reach: Reach,
+    ) -> Self {
+        assert_eq!(forests.forests.len(), references.len(), "forests without references");
+        let segment = |references: &Vec<String>| {
+            let references: Vec<&str> = references.iter().map(String::as_str).collect();
+            metric.segment(&references)
+        };
+        let segments = references.par_iter().map(segment).collect();
+        ForestCorpus { forests, metric, segments, reach }
+    }
+
+    pub fn forests(&self) -> &[Forest] {
+        &self.forests.forests
+    }
+
+    /// Whether these are the forests.
+    pub fn is_of(&self, forests: &Arc<Forests>) -> bool {
+        Arc::ptr_eq(&self.forests, forests)
+    }
+
+    pub fn metric(&self) -> &dyn Metric {
+        self.metric.as_ref()
+    }
+
+    /// Statistics of the best derivation of each sentence, zeros where there is none.
+    pub fn best(&self, weights: &[f64]) -> Vec<f64> {
+        let width = self.metric.width();
+        let mut rows = vec![0.0; self.forests().len() * width];
+        rows.par_chunks_exact_mut(width).enumerate().for_each(|(sentence, row)| {
+            let forest = &self.forests()[sentence];
+            if let Some(best) = forest.viterbi(&forest.scores(weights)) {
+                self.stats(sentence, &forest.text(&best), row);
+            }
+        });
+        rows
+    }
+
+    /// The metric as one of numbers.
+    pub fn numbers(&self) -> Arc<dyn Metric> {
+        Arc::clone(&self.metric) as Arc<dyn Metric>
+    }
+
+    pub fn forest_space(&self, sentence: usize, worth: Worth) -> ForestSpace<'_> {
+        ForestSpace::new(
+            &self.forests()[sentence],
+            self.segments[sentence].as_ref(),
+            self.metric.width(),
+            Box::new(move |row| worth.gain(row)),
+            self.reach,
+        )
+    }
+
+    /// Writes the statistics of a string of a sentence over `out`.
+    pub fn stats(&self, sentence: usize, text: &str, out: &mut [f64]) {
+        self.segments[sentence].stats(text, out);
+    }
+}
+
+impl Corpus for ForestCorpus {
+    fn sentences(&self) -> usize {
+        self.forests().len()
+    }
+
+    fn is_blank(&self, sentence: usize) -> bool {
+        let forest = &self.forests()[sentence];
+        forest.viterbi(&vec![0.0; forest.edges().len()]).is_none()
+    }
+
+    fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a> {
+        Box::new(self.forest_space(sentence, worth))
+    }
+
+    fn is_searched(&self) -> bool {
+        true
+    }
+
+    fn ids(&self, sentence: usize, show: &mut dyn FnMut(&[u32])) {
+        let forest = &self.forests()[sentence];
+        (0..forest.rules() as u32).for_each(|rule| show(forest.rule(rule).0));
+        (0..forest.edges().len()).for_each(|edge| show(forest.own(edge).0));
+    }
+
+    fn first(&self, sentence: usize, weights: &[f64]) -> Option<(Vec<f64>, usize)> {
+        let forest = &self.forests()[sentence];
+        let text = forest.text(&forest.viterbi(&forest.scores(weights))?);
+        let mut row = vec![0.0; self.metric.width()];
+        self.stats(sentence, &text, &mut row);
+        Some((row, text.split_whitespace().count()))
+    }
+}

@@ -1,0 +1,202 @@
+//! Forests against the lists of everything that is in them.
+
+#[path = "../../space/tests/common/mod.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::{FEATURES, forests_without_ties};
+use proptest::prelude::*;
+use tunesmith_metric::{Bleu, Metric, text_stats, text_table};
+use tunesmith_solve::{
+    Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Worth,
+};
+use tunesmith_space::{Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach};
+
+const EVERYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
+fn references(count: usize) -> Vec<Vec<String>> {
+    let some = [vec!["a b c a"], vec!["b a", "c b a b"], vec![""], vec!["c c c c c"]];
+    some.iter()
+        .cycle()
+        .take(count)
+        .map(|them| them.iter().map(|&one| one.into()).collect())
+        .collect()
+}
+
+fn corpus(forests: Vec<Forest>) -> Forests {
+    let mut corpus = Forests { forests, ..Forests::default() };
+    for id in 0..=FEATURES {
+        corpus.names.intern(&id.to_string());
+    }
+    corpus
+}
+
+fn list_corpus(pools: Pools, references: &[Vec<String>]) -> ListCorpus {
+    let table = text_table(&Bleu::default(), pools.starts(), |at| pools.text(at), references);
+    ListCorpus::new(Arc::new(pools), Arc::new(table))
+}
+
+fn forest_corpus(forests: &Forests, references: &[Vec<String>], reach: Reach) -> ForestCorpus {
+    ForestCorpus::new(Arc::new(forests.clone()), Arc::new(Bleu::default()), references, reach)
+}
+
+fn many() -> impl Strategy<Value = Vec<Forest>> {
+    proptest::collection::vec(forests_without_ties(), 1..4)
+}
+
+fn point() -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(-1.0f64..1.0, FEATURES + 1)
+}
+
+/// What is decoded with some weights, and the gain of it.
+fn decoded(forests: &Forests, references: &[Vec<String>], weights: &[f64]) -> f64 {
+    let mut total = vec![0.0; Bleu::default().width()];
+    for (sentence, best) in forests.best(weights).into_iter().enumerate() {
+        let Some(best) = best else { continue };
+        let text = forests.forests[sentence].text(&best);
+        let row = text_stats(&Bleu::default(), &[text], &references[sentence..=sentence]);
+        total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    Bleu::default().gain(&total)
+}
+
+/// Lists with distinct strings, best first, features in halves.
+fn lists() -> impl Strategy<Value = Pools> {
+    let hypothesis = (proptest::collection::vec("[abc]", 0..5), [-4i8..5, -4i8..5]);
+    let lists = proptest::collection::vec(proptest::collection::vec(hypothesis, 0..7), 1..4);
+    lists.prop_map(|lists| {
+        let mut builder = PoolsBuilder::default();
+        let ids = [builder.names.intern("0"), builder.names.intern("1")];
+        for mut list in lists {
+            builder.sentence(None);
+            list.sort_by_key(|(_, values)| -values[0]);
+            let mut seen = Vec::new();
+            for (words, values) in list {
+                let text = words.join(" ");
+                if seen.contains(&text) {
+                    continue;
+                }
+                let values = values.map(|value| f32::from(value) / 2.0);
+                let features = [(ids[0], values[0]), (ids[1], values[1])];
+                builder.push(Hypothesis {
+                    text: &text,
+                    features: &features,
+                    ..Hypothesis::default()
+                });
+                seen.push(text);
+            }
+        }
+        builder.finish()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn line_search_over_forests_is_that_over_all_their_derivations(
+        forests in many(), here in point(), direction in point(), bounded: bool
+    ) {
+        let forests = corpus(forests);
+        let references = references(forests.forests.len());
+        let lists = list_corpus(forests.lists(&here, usize::MAX, false), &references);
+        let lists = ListSearch::new(lists.pools, lists.table, Arc::new(Bleu::default()), &[0, 2]);
+        let search = Arc::new(forest_corpus(&forests, &references, Reach::default()));
+        let search = ForestSearch::new(search, &[0, 2]);
+        let (walker, twin) = (search.walker(here.clone()), lists.walker(here.clone()));
+        prop_assert_eq!(walker.gain(), twin.gain());
+        let range = if bounded { (-0.7, 1.1) } else { EVERYWHERE };
+        let (found, wanted) = (
+            search.direction(&walker, &direction, range),
+            lists.direction(&twin, &direction, range),
+        );
+        prop_assert!((found.step - wanted.step).abs() < 1e-6 * wanted.step.abs().max(1.0));
+        prop_assert!((found.gain - wanted.gain).abs() < 1e-12);
+        // What is projected is what is decoded.
+        let there: Vec<f64> = here.iter().zip(&direction).map(|(w, d)| w + found.step * d).collect();
+        prop_assert!((decoded(&forests, &references, &there) - found.gain).abs() < 1e-12);
+        let along = search.axis(&walker, 1, EVERYWHERE);
+        let other = lists.axis(&twin, 1, EVERYWHERE);
+        prop_assert!((along.step - other.step).abs() < 1e-6 * other.step.abs().max(1.0));
+        prop_assert!((along.gain - other.gain).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_forest_of_a_list_is_searched_as_the_list(
+        pools in lists(), here in [-8i8..9, -8i8..9], axis in 0usize..2
+    ) {
+        let references = references(pools.sentences());
+        let forests = Forests::of_lists(&pools);
+        let lists = list_corpus(pools, &references);
+        let lists = ListSearch::new(lists.pools, lists.table, Arc::new(Bleu::default()), &[0, 1]);
+        let search = Arc::new(forest_corpus(&forests, &references, Reach::default()));
+        let search = ForestSearch::new(search, &[0, 1]);
+        let here = here.map(|value| f64::from(value) / 4.0).to_vec();
+        let (walker, twin) = (search.walker(here.clone()), lists.walker(here));
+        prop_assert_eq!(
+            search.axis(&walker, axis, EVERYWHERE),
+            lists.axis(&twin, axis, EVERYWHERE)
+        );
+    }
+
+    #[test]
+    fn a_forest_of_a_list_answers_every_query_as_the_list(
+        pools in lists(), here in [-8i8..9, -8i8..9], model in -1i8..2, gain in -1i8..2,
+        n in 1usize..5, k in 0usize..5, unique: bool,
+    ) {
+        let references = references(pools.sentences());
+        let forests = Forests::of_lists(&pools);
+        let forest = forest_corpus(&forests, &references, Reach::default());
+        let lists = list_corpus(pools, &references);
+        let here = here.map(|value| f64::from(value) / 4.0);
+        for sentence in 0..lists.sentences() {
+            prop_assert_eq!(lists.is_blank(sentence), forest.is_blank(sentence));
+            let worth = Worth::alone(Arc::new(Bleu::default()));
+            let mut list = lists.space(sentence, worth.clone());
+            let mut space = forest.space(sentence, worth);
+            list.rescore(&here);
+            space.rescore(&here);
+            prop_assert_eq!(list.len(), space.len());
+            if model == 0 && gain == 0 {
+                continue;
+            }
+            let (model, gain) = (f64::from(model), f64::from(gain));
+            let wanted = list.top(n, model, gain, k, unique);
+            prop_assert_eq!(space.top(n, model, gain, k, unique), wanted.clone());
+            prop_assert_eq!(
+                space.argmax(model, gain, k).into_iter().collect::<Vec<_>>(),
+                &wanted[..wanted.len().min(1)]
+            );
+            for candidate in 0..list.len() {
+                prop_assert_eq!(list.score(candidate), space.score(candidate));
+                prop_assert_eq!(list.gain(candidate), space.gain(candidate));
+                prop_assert_eq!(list.stats(candidate), space.stats(candidate));
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_without_limits_finds_the_best_mixture_of_score_and_gain(
+        forests in many(), here in point(), model in -1i8..2, sign: bool
+    ) {
+        let forests = corpus(forests);
+        let references = references(forests.forests.len());
+        let lists = list_corpus(forests.lists(&here, usize::MAX, false), &references);
+        let forest = forest_corpus(&forests, &references, Reach { list: 10, pops: usize::MAX });
+        let (model, gain) = (f64::from(model), if sign { 1.0 } else { -1.0 });
+        for sentence in (0..lists.sentences()).filter(|&sentence| !lists.is_blank(sentence)) {
+            let worth = Worth::alone(Arc::new(Bleu::default()));
+            let mut list = lists.space(sentence, worth.clone());
+            let mut space = forest.space(sentence, worth);
+            list.rescore(&here);
+            space.rescore(&here);
+            let (wanted, found) = (
+                list.argmax(model, gain, 0).unwrap(),
+                space.argmax(model, gain, 0).unwrap(),
+            );
+            prop_assert!((list.gain(wanted) - space.gain(found)).abs() < 1e-12);
+            prop_assert!((list.score(wanted) - space.score(found)).abs() < 1e-5);
+        }
+    }
+}

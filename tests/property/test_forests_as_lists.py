@@ -1,0 +1,88 @@
+"""A forest built from a list behaves as the list, for every preset and every metric of text."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from twins.lists import METRICS, Array, learnable
+from twins.quick import QUICK
+from twins.training import task_of
+
+from tunesmith import PRESETS, Forests, Pools, tune
+from tunesmith.metrics import get_metric
+from tunesmith.presets import make_tuner
+from tunesmith.spaces import Spaces
+
+few = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+TEXT_METRICS = sorted(name for name in METRICS if name != "column")
+
+
+@cache
+def decoded(seed: int) -> tuple[Pools, Array]:
+    """Return lists as a decoder gives them: distinct strings, best first under the start weights.
+
+    Features are in quarters, so that sums do not depend on their order.
+    """
+    made = learnable(seed, empty=[3])
+    rows, ids, values = made.core.csr()
+    weights = np.array([0.25, 0.5, -0.25, 0.125])
+    starts, texts, features, first = made.core.starts, [], [], [0]
+    matrix = np.zeros((made.hypotheses, len(made.names)))
+    for at in range(made.hypotheses):
+        matrix[at, ids[rows[at] : rows[at + 1]]] = np.round(4 * values[rows[at] : rows[at + 1]]) / 4
+    every = made.core.texts(np.arange(made.hypotheses))
+    for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        seen: set[str] = set()
+        for at in sorted(range(a, b), key=lambda at: -float(matrix[at] @ weights)):
+            if every[at] not in seen:
+                seen.add(every[at])
+                texts.append(every[at])
+                features.append(matrix[at])
+        first.append(len(texts))
+    lists = Pools.from_arrays(features, first, made.names, texts, made.references)
+    return lists, weights
+
+
+def epochs(preset: str, spaces: Spaces, start: Array, metric: Any, seed: int) -> list[Array]:
+    task = task_of(spaces, metric, threads=1)
+    return [e.weights for e in make_tuner(preset, QUICK[preset]).epochs(task, start, seed, None)]
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+@few
+@given(seed=st.integers(0, 3), metric=st.sampled_from(TEXT_METRICS))
+def test_every_preset_learns_the_same(preset: str, seed: int, metric: str) -> None:
+    lists, start = decoded(seed)
+    forests = Forests.of_lists(lists)
+    wanted = epochs(preset, lists, start, METRICS[metric], seed)
+    found = epochs(preset, forests, start, METRICS[metric], seed)
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert one == pytest.approx(other, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("preset", ["mert", "kbmira", "pro"])
+def test_a_whole_run_is_the_same(preset: str) -> None:
+    lists, start = decoded(1)
+    options = QUICK[preset]
+    wanted = tune(lists, preset, "bleu", options=options, start=start, folds=2)
+    found = tune(Forests.of_lists(lists), preset, "bleu", options=options, start=start, folds=2)
+    assert (found.start, found.oracle) == (wanted.start, wanted.oracle)
+    assert found.tuned == pytest.approx(wanted.tuned, abs=1e-9)
+    assert found.heldout == pytest.approx(wanted.heldout, abs=1e-9)
+    assert dict(found.weights) == pytest.approx(dict(wanted.weights), rel=1e-6, abs=1e-9)
+
+
+def test_what_is_projected_is_what_is_decoded() -> None:
+    lists, start = decoded(2)
+    forests = Forests.of_lists(lists)
+    result = tune(forests, "mert", "bleu", options=QUICK["mert"], start=start)
+    outputs = forests.outputs(forests.best(result.weights))
+    assert forests.references is not None
+    score = get_metric("bleu").corpus_score(outputs, forests.references)
+    assert result.tuned == pytest.approx(score, abs=1e-9)
