@@ -56,6 +56,37 @@ impl Ends {
         self.probs[..usize::from(self.open)].iter().sum()
     }
 
+    /// Writes the ends in as few numbers as they take.
+    pub fn pack(&self, out: &mut Vec<u32>) {
+        let (left, right) = (usize::from(self.open), self.right.len());
+        let lengths = u32::from(self.open) | u32::from(self.right.length) << 8;
+        out.push(lengths | u32::from(self.closed) << 16);
+        out.extend_from_slice(self.left());
+        out.extend(self.probs[..left].iter().map(|prob| prob.to_bits()));
+        out.extend_from_slice(self.right.words());
+        out.extend(self.right.backoffs[..right].iter().map(|backoff| backoff.to_bits()));
+    }
+
+    /// Reads what [`pack`](Self::pack) wrote at the beginning of some numbers.
+    #[inline]
+    pub fn unpack(packed: &[u32]) -> Ends {
+        let mut ends = Ends::EMPTY;
+        let (open, right) = (packed[0] as u8, (packed[0] >> 8) as u8);
+        let (left, length) = (usize::from(open), usize::from(right));
+        (ends.open, ends.right.length, ends.closed) = (open, right, packed[0] >> 16 != 0);
+        let (words, rest) = packed[1..].split_at(left);
+        ends.words[..left].copy_from_slice(words);
+        for (prob, &bits) in ends.probs.iter_mut().zip(&rest[..left]) {
+            *prob = f32::from_bits(bits);
+        }
+        ends.right.words[..length].copy_from_slice(&rest[left..left + length]);
+        for (backoff, &bits) in ends.right.backoffs.iter_mut().zip(&rest[left + length..][..length])
+        {
+            *backoff = f32::from_bits(bits);
+        }
+        ends
+    }
+
     /// A hash of all that equality looks at.
     #[inline]
     pub fn key(&self) -> u64 {

@@ -73,6 +73,10 @@ proptest! {
         prop_assert!((inside - again).abs() < 1e-4);
         prop_assert_eq!(part, same);
         prop_assert_eq!(part.key(), same.key());
+        let mut packed = Vec::new();
+        part.pack(&mut packed);
+        let part = Ends::unpack(&packed);
+        prop_assert_eq!(part, same);
         for mut whole in [Ends::EMPTY, model.begin_ends()] {
             let begun = !whole.is_empty();
             let mut total: f32 =

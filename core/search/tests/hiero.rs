@@ -412,9 +412,13 @@ fn settings_are_checked() {
     let mut settings = Settings::default();
     settings.set("pop_limit", 30.0).unwrap();
     assert_eq!(settings.pop_limit, 30);
-    for (name, value) in
-        [("max_span", 0.0), ("pop_limit", 0.5), ("pop_limit", f64::NAN), ("stack", 1.0)]
-    {
+    for (name, value) in [
+        ("max_span", 0.0),
+        ("pop_limit", 0.5),
+        ("pop_limit", f64::NAN),
+        ("hope", 2.0),
+        ("stack", 1.0),
+    ] {
         assert!(settings.set(name, value).unwrap_err().remedy.is_some());
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Every rule is a cube: its axes are the vertices for its gaps, best first. As in cdec, all rules
 //! of a span begin at the corner, and each that is taken brings in its neighbours. What is taken
-//! is the best by exact score; but rules wait unscored, by what they could reach if all words that
-//! the language model has not made up its mind about were certain, and most never get their turn.
+//! is the best by exact score; but rules wait unscored, by what they can hope for: that words
+//! whose score is preliminary turn out to be more probable in their context. Many never get their
+//! turn.
 
 use std::collections::BinaryHeap;
 
@@ -12,7 +13,7 @@ use tunesmith_lm::{Ends, Model as Lm};
 
 use super::chart::{Cell, Chart, From, NONE, Vertex, Way};
 use super::decoder::Decoder;
-use super::group::{Entry, Group, NO_RUN};
+use super::group::{Entry, Group};
 use crate::Sentence;
 use crate::features::Total;
 use crate::weights::KeyMap;
@@ -140,10 +141,10 @@ impl Span<'_> {
         }
         let (entry, extra) = self.chart.ranked(bundle, rank);
         let mut hope = group.entries[entry as usize].hope + extra;
-        let certain = self.decoder.weighted.lm.max(0.0);
+        let gain = self.decoder.weighted.gain;
         for cell in &bundle.tails[..group.gaps] {
             let best = &self.chart.vertices[cell.start as usize];
-            hope += best.score - certain * best.ends.preliminary();
+            hope += best.score - gain * best.ends.preliminary();
         }
         Some(code(hope) | u64::from(number << 1 | 1))
     }
@@ -184,7 +185,7 @@ impl Span<'_> {
         let mut score = rule.score + extra;
         let mut lm = rule.lm;
         let ends = match group.gaps {
-            0 => group.runs.get(rule.runs[0] as usize).copied().unwrap_or(Ends::EMPTY),
+            0 => group.run(rule, 0).unwrap_or(Ends::EMPTY),
             1 => {
                 let tail = vertex(0);
                 score += tail.score;
@@ -306,21 +307,22 @@ impl Span<'_> {
 /// model's score changes by, and the ends of the whole.
 #[inline]
 fn fill(lm: &Lm, group: &Group, rule: &Entry, one: &Ends, two: Option<&Ends>) -> (f32, Ends) {
-    let run = |number: usize| match rule.runs[number] {
-        NO_RUN => None,
-        at => Some(&group.runs[at as usize]),
-    };
     let mut change = 0.0;
-    let mut ends = match run(0) {
-        Some(words) => {
-            let mut ends = *words;
+    let mut ends = match group.run(rule, 0) {
+        Some(mut ends) => {
             change += lm.join(&mut ends, one);
             ends
         }
         None => *one,
     };
-    for next in [run(1), two, run(2)].into_iter().flatten() {
-        change += lm.join(&mut ends, next);
+    if let Some(run) = group.run(rule, 1) {
+        change += lm.join(&mut ends, &run);
+    }
+    if let Some(two) = two {
+        change += lm.join(&mut ends, two);
+        if let Some(run) = group.run(rule, 2) {
+            change += lm.join(&mut ends, &run);
+        }
     }
     (change, ends)
 }

@@ -19,26 +19,39 @@ pub struct Settings {
     pub max_span: usize,
     /// Translations of a source side that are looked at; 0 for all.
     pub table_limit: usize,
+    /// The share of what the language model's preliminary scores lack to certainty that rules
+    /// hope to gain before they are scored exactly. With 1 the order in which they are taken is
+    /// that of exact scores; with less, fewer are scored.
+    pub hope: f32,
     /// Longer sentences are translated in pieces.
     pub max_words: usize,
 }
 
 impl Settings {
     /// Names and meanings, for help and messages.
-    pub const NAMES: [(&'static str, &'static str); 4] = [
+    pub const NAMES: [(&'static str, &'static str); 5] = [
         ("pop_limit", "rules over vertices that are taken for each span; 0 takes all"),
         ("max_span", "words that a rule may cover, those under its gaps included"),
         ("table_limit", "translations of a source side that are looked at; 0 for all"),
+        ("hope", "what unscored rules hope to gain by their context, from 0 to 1 (exact order)"),
         ("max_words", "words of a sentence; longer ones are translated in pieces"),
     ];
 
     /// Changes a setting.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
+        if name == "hope" && (0.0..=1.0).contains(&value) {
+            self.hope = value as f32;
+            return Ok(());
+        }
         let place = match name {
             "pop_limit" => &mut self.pop_limit,
             "max_span" => &mut self.max_span,
             "table_limit" => &mut self.table_limit,
             "max_words" => &mut self.max_words,
+            "hope" => {
+                return Err(Error::new(format!("hope cannot be {value}"))
+                    .remedy("give a number from 0 to 1"));
+            }
             _ => {
                 let known = Settings::NAMES.map(|known| known.0).join(", ");
                 return Err(Error::new(format!("no setting {name}"))
@@ -57,7 +70,7 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { pop_limit: 200, max_span: 10, table_limit: 0, max_words: 200 }
+        Settings { pop_limit: 200, max_span: 10, table_limit: 0, hope: 0.5, max_words: 200 }
     }
 }
 
@@ -66,6 +79,8 @@ pub struct Weighted {
     pub named: Weights,
     /// Of logarithms to base ten.
     pub lm: f32,
+    /// What is hoped for of each unit of a preliminary logarithm.
+    pub gain: f32,
     pub lm_unknown: f32,
     pub words: f32,
     pub glue: f32,
@@ -75,11 +90,13 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    fn new(model: &Model, named: Weights) -> Weighted {
+    fn new(model: &Model, named: Weights, hope: f32) -> Weighted {
         let dense = &model.dense;
         let of = |name: &str| named.of(name) as f32;
+        let lm = of(&dense.lm.0) * dense.lm.1;
         Weighted {
-            lm: of(&dense.lm.0) * dense.lm.1,
+            lm,
+            gain: hope * lm.max(0.0),
             lm_unknown: of(&dense.lm_unknown),
             words: of(&dense.words.0) * dense.words.1,
             glue: of(&dense.glue),
@@ -100,11 +117,11 @@ pub struct Decoder {
 }
 
 /// Bytes of scored rules that are kept from sentence to sentence.
-const CACHED: usize = 32 << 20;
+const CACHED: usize = 16 << 20;
 
 impl Decoder {
     pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
-        let weighted = Weighted::new(&model, weights);
+        let weighted = Weighted::new(&model, weights, settings.hope);
         Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
     }
 

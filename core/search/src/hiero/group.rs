@@ -19,12 +19,13 @@ pub struct Entry {
     /// All that is known without knowing what fills the gaps, the language model's view of its
     /// words included.
     pub score: f32,
-    /// What `score` could become if the words behind a gap turned out to be certain.
+    /// What `score` may become when the words behind its gaps are in their context.
     pub hope: f32,
     /// Decimal logarithm that the language model gives to its words, as part of `score`.
     pub lm: f32,
-    /// Runs of words before, between and behind the gaps, in [`Group::runs`], or [`NO_RUN`].
-    pub runs: [u32; 3],
+    /// Where runs of words before, between and behind the gaps are in [`Group::runs`], or
+    /// [`NO_RUN`].
+    runs: [u32; 3],
     /// Whether the second gap comes first on the target side.
     pub swapped: bool,
     /// The target side: a range of [`Group::symbols`].
@@ -32,14 +33,15 @@ pub struct Entry {
     end: u32,
 }
 
-pub const NO_RUN: u32 = u32::MAX;
+const NO_RUN: u32 = u32::MAX;
 
 /// The rules of one source side, highest hope first.
 #[derive(Debug, Default)]
 pub struct Group {
     pub gaps: usize,
     pub entries: Vec<Entry>,
-    pub runs: Vec<Ends>,
+    /// Ends of runs of words, packed.
+    runs: Vec<u32>,
     symbols: Vec<Symbol>,
 }
 
@@ -110,7 +112,7 @@ impl Group {
     ) {
         let start = self.symbols.len() as u32;
         self.symbols.extend_from_slice(target);
-        let (mut words, mut unknown, mut lm, mut certain) = (0, 0, 0.0, 0.0);
+        let (mut words, mut unknown, mut lm, mut open) = (0, 0, 0.0, 0.0);
         let mut runs = [NO_RUN; 3];
         let (mut gaps, mut swapped) = (0, false);
         let mut run = Ends::EMPTY;
@@ -130,10 +132,10 @@ impl Group {
             let ends = !matches!(target.get(at + 1), Some(Symbol::Word(_)));
             if ends && !run.is_empty() {
                 if gaps > 0 {
-                    certain -= run.preliminary();
+                    open -= run.preliminary();
                 }
                 runs[gaps.min(2)] = self.runs.len() as u32;
-                self.runs.push(run);
+                run.pack(&mut self.runs);
                 run = Ends::EMPTY;
             }
         }
@@ -145,7 +147,7 @@ impl Group {
         self.entries.push(Entry {
             place,
             score,
-            hope: score + weighted.lm.max(0.0) * certain,
+            hope: score + weighted.gain * open,
             lm,
             runs,
             swapped,
@@ -162,10 +164,17 @@ impl Group {
             self.symbols.extend_from_slice(&symbols[range]);
             entry.end = self.symbols.len() as u32;
             for run in entry.runs.iter_mut().filter(|run| **run != NO_RUN) {
-                self.runs.push(runs[*run as usize]);
-                *run = self.runs.len() as u32 - 1;
+                let ends = Ends::unpack(&runs[*run as usize..]);
+                *run = self.runs.len() as u32;
+                ends.pack(&mut self.runs);
             }
         }
+    }
+
+    /// The run of words before (0), between (1) or behind (2) the gaps.
+    #[inline]
+    pub fn run(&self, entry: &Entry, number: usize) -> Option<Ends> {
+        self.runs.get(entry.runs[number] as usize..).map(Ends::unpack)
     }
 
     pub fn target(&self, entry: usize) -> &[Symbol] {
