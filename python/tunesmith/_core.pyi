@@ -632,3 +632,86 @@ def estimate_lm(
     threads: int,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> LmEstimate: ...
+
+# Decoders
+
+class Decoder:
+    @staticmethod
+    def phrase(
+        table: str | PathLike[str],
+        lm: str | PathLike[str],
+        moses: tuple[str, str, int, str | None] | None = None,
+        templates: Sequence[str] = (),
+        folder: str | PathLike[str] | None = None,
+        verify: bool = False,
+        own: Sequence[object] = (),
+    ) -> Decoder: ...
+    @staticmethod
+    def hiero(
+        table: str | PathLike[str],
+        lm: str | PathLike[str],
+        cdec: bool = False,
+        templates: Sequence[str] = (),
+        folder: str | PathLike[str] | None = None,
+        verify: bool = False,
+        own: Sequence[object] = (),
+    ) -> Decoder: ...
+    @property
+    def dense(self) -> list[str]: ...
+    @property
+    def settings(self) -> list[tuple[str, str]]: ...
+    def translator(
+        self, weights: Sequence[tuple[str, float]], settings: Sequence[tuple[str, float]]
+    ) -> Translator: ...
+
+class Translator:
+    def translate(
+        self, lines: Sequence[str], threads: int = 0, details: int = 0, markup: str = "none"
+    ) -> list[Translation]: ...
+    def nbest(
+        self,
+        lines: Sequence[str],
+        k: int,
+        unique: bool = True,
+        threads: int = 0,
+        links: bool = False,
+        markup: str = "none",
+    ) -> Pools: ...
+
+class Translation:
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float | None: ...
+    @property
+    def pieces(self) -> int: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def derivations(self) -> list[Derivation]: ...
+
+class Derivation:
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def features(self) -> list[tuple[str, float]]: ...
+    @property
+    def links(self) -> list[tuple[int, int]]: ...
+    @property
+    def steps(self) -> list[Step]: ...
+
+class Step:
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def source(self) -> list[int | None]: ...
+    @property
+    def target(self) -> list[str]: ...
+    @property
+    def links(self) -> list[tuple[int, int]]: ...
+    @property
+    def origin(self) -> str: ...

@@ -143,7 +143,7 @@ impl Decoder {
                 Arc::new(hiero::Decoder::new(model.clone(), named, changed))
             }
         };
-        Ok(Translator { decoder, failure: Arc::clone(&self.failure) })
+        Ok(Translator { decoder, dense: self.dense(), failure: Arc::clone(&self.failure) })
     }
 }
 
@@ -151,6 +151,7 @@ impl Decoder {
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
     decoder: Arc<dyn Decode>,
+    dense: Vec<String>,
     /// Of features that are written in Python.
     failure: Arc<Failure>,
 }
@@ -226,7 +227,8 @@ impl Translator {
         Ok(found)
     }
 
-    /// The `k` best translations of each line as lists; with `links` the alignments are kept.
+    /// The `k` best translations of each line as lists, in which the features that the model
+    /// always has come first and are never left out; with `links` the alignments are kept.
     #[pyo3(signature = (lines, k, unique=true, threads=0, links=false, markup="none"))]
     #[allow(clippy::too_many_arguments)]
     fn nbest(
@@ -251,14 +253,21 @@ impl Translator {
             threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
         self.failure.check(py)?;
         let mut builder = PoolsBuilder::default();
-        let mut features = Vec::new();
+        let dense: Vec<u32> = self.dense.iter().map(|name| builder.names.intern(name)).collect();
+        let mut features: Vec<(u32, f32)> = Vec::new();
         for (list, names) in lists {
             builder.sentence(None);
             let map: Vec<u32> = names.iter().map(|name| builder.names.intern(name)).collect();
             for reading in list {
                 features.clear();
-                let renamed = |&(id, value): &(u32, f32)| (map[id as usize], value);
-                features.extend(reading.features.iter().map(renamed));
+                features.extend(dense.iter().map(|&id| (id, 0.0)));
+                for &(id, value) in &reading.features {
+                    let id = map[id as usize];
+                    match features[..dense.len()].get_mut(id as usize) {
+                        Some(slot) => slot.1 = value,
+                        None => features.push((id, value)),
+                    }
+                }
                 let pairs = reading.links.iter().map(|(from, to)| format!("{from}-{to}"));
                 let extra = if links { pairs.collect::<Vec<_>>().join(" ") } else { String::new() };
                 builder.push(Hypothesis {

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from tunesmith import __version__
-from tunesmith.cli import compare, demo, lm, presets, report, rerank, score, train
+from tunesmith.cli import compare, demo, lm, presets, report, rerank, score, train, translate
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
@@ -45,7 +45,10 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return their names."""
-        return ["demo", "rerank", "score", "compare", "report", "presets", "train", "inspect", "lm"]
+        return [
+            *("demo", "rerank", "score", "compare", "report", "presets"),
+            *("train", "inspect", "translate", "lm"),
+        ]
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read the command line; this prints the help, too."""
@@ -77,6 +80,7 @@ app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
 app.command("train", epilog=train.TRAIN_EXAMPLES)(train.train)
 app.command("inspect", epilog=train.INSPECT_EXAMPLES)(train.inspect)
+app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
 
 

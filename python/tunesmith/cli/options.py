@@ -202,6 +202,12 @@ def metric_list(text: str) -> list[str]:
     return found
 
 
+def one_of(name: str, value: str | None, choices: Sequence[str]) -> None:
+    """Refuse a value, where one is given, that is none of the choices."""
+    if value is not None and value not in choices:
+        raise InputError(f"--{name} {value}", remedy=f"use one of {', '.join(choices)}")
+
+
 def settings(pairs: list[str] | None) -> dict[str, str]:
     """Read `key=value` options."""
     found = {}

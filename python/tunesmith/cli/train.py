@@ -12,7 +12,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, err, note, out, table, warn
-from tunesmith.errors import InputError
 from tunesmith.lm import memory_bytes
 from tunesmith.training.model import read_model, rule_tables
 from tunesmith.training.pipeline import Training
@@ -28,12 +27,6 @@ TRAIN_EXAMPLES = (
 )
 INSPECT_EXAMPLES = 'Examples:\n\n$ tunesmith inspect model "das haus"'
 KINDS = ("phrase", "hiero", "both")
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise InputError(f"--{name} {value}", remedy=f"use one of {', '.join(choices)}")
-    return value
 
 
 def train(
@@ -83,9 +76,9 @@ def train(
 
     A training that was stopped goes on after its last finished stage when it is started again.
     """
-    _one_of("kind", kind, KINDS)
-    _one_of("tokenize", tokenize, TOKENIZERS)
-    _one_of("case", case, CASES)
+    o.one_of("kind", kind, KINDS)
+    o.one_of("tokenize", tokenize, TOKENIZERS)
+    o.one_of("case", case, CASES)
     training = Training(
         source,
         target,

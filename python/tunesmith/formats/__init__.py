@@ -14,7 +14,7 @@ from tunesmith.formats.base import (
     register,
 )
 from tunesmith.formats.detect import detect
-from tunesmith.formats.nbest import Nbest, read_nbest, read_stream, write_nbest
+from tunesmith.formats.nbest import Nbest, NbestWriter, read_nbest, read_stream, write_nbest
 from tunesmith.formats.references import References, read_references
 
 # Read and written in the core; here for their names.
@@ -27,6 +27,7 @@ __all__ = [
     "Hypothesis",
     "Lists",
     "Nbest",
+    "NbestWriter",
     "References",
     "Sentence",
     "Skipped",

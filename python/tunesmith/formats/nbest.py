@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import fspath
-from typing import NamedTuple
+from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +163,34 @@ def write_nbest(
     if not lossy:
         _refuse_loss(chosen, lists, target)
     chosen.write(lists, target)
+
+
+class NbestWriter:
+    """A Moses or cdec list that comes in parts; on leaving its block it is there whole, or not."""
+
+    def __init__(self, path: Path, format: str = "moses") -> None:
+        self.format = format
+        self.sentences = 0
+        self._out = _core.AtomicWriter(path)
+
+    def add(self, pools: Pools) -> None:
+        """Writes the lists of the next sentences."""
+        with TemporaryDirectory() as folder:
+            part = FilePath(folder, "part")
+            _core.write_nbest(pools, part, self.format, first_id=self.sentences)
+            self._out.write(part.read_bytes().decode())
+        self.sentences += pools.sentences
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._out.__exit__(kind, error, trace)
 
 
 def _refuse_loss(format: Format, lists: Lists, path: str) -> None:

@@ -1,0 +1,299 @@
+"""`tunesmith translate`: text in, text out, line by line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tunesmith._core import Derivation
+from tunesmith.cli import options as o
+from tunesmith.cli.console import busy, emit, err, note, out, table, tell_skipped, warn
+from tunesmith.errors import InputError
+from tunesmith.formats import NbestWriter
+from tunesmith.formats.base import Report
+from tunesmith.reading import read_weights
+from tunesmith.streams import batches
+from tunesmith.translation import (
+    BATCH,
+    KINDS,
+    MARKUP,
+    Model,
+    Translation,
+    Translator,
+)
+
+EXAMPLES = (
+    "Examples:\n\n"
+    "$ tunesmith translate model < text.de > text.en\n\n"
+    "$ tunesmith translate model --weights w.toml --nbest 100 --nbest-out dev.nbest.gz < dev.de\n\n"
+    "$ echo 'ein kleines haus' | tunesmith translate model --explain\n\n"
+    "$ tunesmith translate --moses moses.ini --set pop_limit=1000 --input test.de.gz"
+)
+MODEL = "The model"
+TEXT = "The text"
+
+
+def translate(
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
+    ] = None,
+    input: Annotated[
+        Path, typer.Option("--input", "-i", metavar="FILE", help="Text; - is standard input.")
+    ] = Path("-"),
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            metavar="",
+            help="Show the phrases used, what each feature contributed, and what the next-best "
+            "derivation lost by.",
+        ),
+    ] = False,
+    nbest: Annotated[
+        int, typer.Option("--nbest", metavar="K", min=0, help="Write the K best translations …")
+    ] = 0,
+    nbest_out: Annotated[
+        Path | None,
+        typer.Option("--nbest-out", metavar="FILE", help="… to this file, in Moses' format."),
+    ] = None,
+    threads: o.Threads = 0,
+    json: Annotated[
+        bool, typer.Option("--json", metavar="", help="One JSON object per line of text.")
+    ] = False,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--weights",
+            "-w",
+            metavar="FILE",
+            help="TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="NAME",
+            help="phrase or hiero, for a model that has both kinds of rules.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the search, such as pop_limit=1000.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    moses: Annotated[
+        Path | None,
+        typer.Option(
+            "--moses",
+            metavar="INI",
+            help="A configuration of Moses, in place of MODEL.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            help="Where converted files of Moses are kept.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    tokenized: Annotated[
+        bool,
+        typer.Option(
+            "--tokenized",
+            metavar="",
+            help="Words go in and come out as the model has them.",
+            rich_help_panel=TEXT,
+        ),
+    ] = False,
+    markup: Annotated[
+        str | None,
+        typer.Option(
+            "--markup",
+            metavar="NAME",
+            help="What tags in the text mean: none, exclusive, inclusive or ignore.",
+            rich_help_panel=TEXT,
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad",
+            metavar="",
+            help="Give an empty line for a bad one and count it, instead of stopping.",
+            rich_help_panel=TEXT,
+        ),
+    ] = False,
+) -> None:
+    """Translate text, a sentence per line, in order, as it comes.
+
+    Raw text goes in and comes out: it is prepared and restored as the model says.
+    """
+    if (model is None) == (moses is None):
+        raise InputError("a model is wanted", remedy="name MODEL or --moses INI, one of them")
+    if (nbest > 0) != (nbest_out is not None):
+        raise InputError("--nbest and --nbest-out go together", remedy="give both or none")
+    o.one_of("kind", kind, tuple(KINDS))
+    o.one_of("markup", markup, MARKUP)
+    o.writable(nbest_out)
+    settings = {name: _number(name, value) for name, value in o.settings(set_).items()}
+    given = None if weights is None else read_weights(weights)
+    with busy("loading"):
+        if moses is not None:
+            loaded = Model.of_moses(moses, cache, note)
+        else:
+            assert model is not None
+            loaded = Model.load(model, kind)  # type: ignore[arg-type]
+    if given is None and not loaded.tuned:
+        note("these weights are not tuned; --weights names better ones")
+    translator = loaded.translator(given, settings, tokenized=tokenized)
+    report = Report(skip_bad)
+    how: dict[str, Any] = {
+        "threads": threads,
+        "markup": markup or loaded.markup,
+        "file": "standard input" if str(input) == "-" else str(input),
+        "report": report,
+    }
+    with ExitStack() as stack:
+        lists = None
+        if nbest_out is not None:
+            lists = stack.enter_context(NbestWriter(nbest_out))
+        for first, lines in _watched(batches(input, BATCH, report)):
+            how["first"] = first
+            if lists is not None:
+                pools = translator.nbest(lines, nbest, links=True, **how)
+                lists.add(pools.core)
+            if lists is None or json or explain:
+                found = translator.batch(lines, details=2 if explain else int(json), **how)
+                sources = [each.source for each in found]
+                for number, each in enumerate(found, first):
+                    if json:
+                        emit(described(each, translator, explain))
+                    elif explain:
+                        show(number, each, translator)
+                    else:
+                        print(each.text)
+            else:
+                sources = pools.sources or []
+                for text in pools.outputs(pools.first()):
+                    print(translator.restored(text))
+            sys.stdout.flush()
+            for number, source in enumerate(sources, first):
+                if len(source.split()) > translator.max_words:
+                    warn(
+                        f"{how['file']}:{number}: a long sentence, translated in pieces of at most "
+                        f"{translator.max_words:g} words (--set max_words=N changes that)"
+                    )
+    tell_skipped(list(report.skipped.values()))
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--set {name}={text}", remedy="give a number") from None
+
+
+def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield batches with the numbers of their first lines; a terminal sees how far it is."""
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
+    # Where translations go to the same terminal they are progress enough.
+    hidden = not err.is_terminal or sys.stdout.isatty()
+    with Progress(*columns, console=err, disable=hidden, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        first = 1
+        for lines in parts:
+            yield first, lines
+            first += len(lines)
+            progress.update(task, completed=first - 1)
+
+
+def described(found: Translation, translator: Translator, explain: bool) -> dict[str, Any]:
+    """Return a translation as `--json` prints it."""
+    best = found.derivations[0] if found.derivations else None
+    told: dict[str, Any] = {
+        "translation": found.text,
+        "score": found.score,
+        "features": {} if best is None else translator.features(best),
+        "alignment": [] if best is None else best.links,
+        "seconds": found.seconds,
+        "source": found.source,
+        "target": found.target,
+        "pieces": found.pieces,
+    }
+    if explain:
+        told["derivations"] = [
+            {
+                "target": each.text,
+                "score": each.score,
+                "contributions": translator.contributions(each),
+                "phrases": [asdict(phrase) for phrase in found.phrases(each)],
+            }
+            for each in found.derivations
+        ]
+    return told
+
+
+def show(number: int, found: Translation, translator: Translator) -> None:
+    """Print how a translation came about."""
+    out.print(f"{number}: {found.text}", style="bold")
+    if not found.derivations:
+        out.print("no translation\n" if found.score is None else "", style="dim")
+        return
+    best, *others = found.derivations
+    show_phrases(found, best)
+    rows = table("", "feature", "value", "weight", "contribution")
+    values = dict(best.features)
+    for name, share in translator.contributions(best).items():
+        weight = translator.weights.get(name, 0.0)
+        rows.add_row(name, f"{values[name]:.4f}", f"{weight:.4f}", f"{share:.4f}")
+    rows.add_row("score", "", "", f"{best.score:.4f}", style="bold")
+    out.print(rows)
+    out.print()
+    for other in others:
+        out.print(f"next best: {translator.restored(other.text)}", style="bold")
+        show_phrases(found, other)
+        show_loss(translator.contributions(best), translator.contributions(other))
+
+
+def show_phrases(found: Translation, derivation: Derivation) -> None:
+    """Print the rules of a derivation."""
+    rows = table("", "words", "source", "target", "")
+    for column in rows.columns:
+        column.justify = "left"
+    for phrase in found.phrases(derivation):
+        start, end = phrase.span
+        words = str(start) if end == start + 1 else f"{start}-{end - 1}"
+        origin = "" if phrase.origin == "table" else phrase.origin
+        rows.add_row(words, phrase.source, phrase.target, origin)
+    out.print(rows)
+    out.print()
+
+
+def show_loss(best: dict[str, float], other: dict[str, float]) -> None:
+    """Print what a derivation lost, and won, by each feature."""
+    names = dict.fromkeys([*best, *other])
+    lost = {name: other.get(name, 0.0) - best.get(name, 0.0) for name in names}
+    rows = table("", "lost by", "contribution")
+    for name in sorted(names, key=lambda name: -abs(lost[name])):
+        if abs(lost[name]) >= 0.00005:
+            rows.add_row(name, f"{lost[name]:+.4f}")
+    rows.add_row("score", f"{sum(lost.values()):+.4f}", style="bold")
+    out.print(rows)
+    out.print()

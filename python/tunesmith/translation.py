@@ -1,0 +1,376 @@
+"""Translation: a model from its files, weights put on it, text in and text out.
+
+>>> model = Model.load("model")  # doctest: +SKIP
+>>> translator = model.translator()  # doctest: +SKIP
+>>> [each.text for each in translator.translate(["Das ist ein Haus."])]  # doctest: +SKIP
+['This is a house.']
+>>> pools = translator.nbest(["Das ist ein Haus."], k=100)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from math import log
+from os import PathLike
+from pathlib import Path
+from typing import Literal, Self, TypeVar
+
+from tunesmith import _core, moses
+from tunesmith._core import Derivation, Step
+from tunesmith.errors import InputError
+from tunesmith.features import Weights
+from tunesmith.formats.base import Report
+from tunesmith.spaces import Pools
+from tunesmith.templates import Template
+from tunesmith.training.model import read_model, text_sides
+from tunesmith.training.text import TextSide
+
+Kind = Literal["phrase", "hiero"]
+Found = TypeVar("Found")
+KINDS: dict[Kind, tuple[str, Callable[..., _core.Decoder]]] = {
+    "phrase": ("phrases.rules", _core.Decoder.phrase),
+    "hiero": ("hiero.rules", _core.Decoder.hiero),
+}
+MARKUP = ("none", "exclusive", "inclusive", "ignore")
+LM = "lm.tlm"
+WEIGHTS = "weights.toml"
+"""Weights in a model directory: those that count when no others are given."""
+BATCH = 100
+"""Lines that are translated at a time."""
+MAX_WORDS = 200
+GIVEN = "given"
+BAD_MARKUP = "bad markup"
+
+_TAG = re.compile(r"(<[^>]*>)")
+_GIVEN = re.compile(r"""(\b(?:translation|english|entity)\s*=\s*)(["'])(.*?)\2""")
+_PLAIN = TextSide()
+
+# Where tuning starts: Moses' weights for phrases, cdec's for hierarchical rules, by the ends of
+# names. Columns of cdec are costs.
+_UNTUNED: dict[Kind, dict[str, float]] = {
+    "phrase": {
+        "lm": 0.5,
+        "|e)": 0.2,
+        "|f)": 0.2,
+        "words": 1.0,
+        "phrases": 0.2,
+        "unknown": -100.0,
+        "distortion": 0.3,
+        "monotone": 0.3,
+        "swap": 0.3,
+        "discontinuous": 0.3,
+    },
+    "hiero": {
+        "lm": 0.1 / log(10),
+        "lm-unknown": -1.0,
+        "EgivenFCoherent": -0.1,
+        "SampleCountF": -0.1,
+        "CountEF": 0.1,
+        "MaxLexFgivenE": -0.1,
+        "MaxLexEgivenF": -0.1,
+        "IsSingletonF": -0.01,
+        "IsSingletonFE": -0.01,
+        "glue": 0.01,
+        "unknown": -0.1,
+    },
+}
+
+
+def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
+    """Return sensible weights for a model of which nothing is known but its features.
+
+    >>> dict(untuned(["lm", "p(e|f)", "words", "count"]))
+    {'lm': 0.5, 'p(e|f)': 0.2, 'words': 1.0, 'count': 0.0}
+    """
+    ends = _UNTUNED[kind]
+    return Weights(
+        {name: next((ends[end] for end in ends if name.endswith(end)), 0.0) for name in names}
+    )
+
+
+@dataclass(frozen=True)
+class Model:
+    """What translates, without weights of your own: rules, language model, how text is prepared."""
+
+    decoder: _core.Decoder
+    weights: Weights
+    tuned: bool = True
+    """Whether somebody chose the weights."""
+    source: TextSide = _PLAIN
+    target: TextSide = _PLAIN
+    settings: Mapping[str, float] = field(default_factory=dict)
+    markup: str = "none"
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | PathLike[str],
+        kind: Kind | None = None,
+        templates: Sequence[Template] = (),
+    ) -> Self:
+        """Load a model directory of `tunesmith train`; `templates` are some of your own.
+
+        Of a model with phrases and hierarchical rules the phrases are taken unless `kind` says
+        otherwise. Weights are those of `weights.toml`, if it is there. Refuses a folder without a
+        whole model, and a kind that it does not have.
+        """
+        folder = Path(folder)
+        told = read_model(folder)
+        held = [name for name, (table, _) in KINDS.items() if table in told["files"]]
+        chosen = kind or next(iter(held), None)
+        if chosen not in held:
+            raise InputError(
+                f"the model has no rules of kind {chosen}",
+                str(folder),
+                remedy=f"use {' or '.join(held)}, or train with --kind both",
+            )
+        table, make = KINDS[chosen]
+        named = told.get("features", {}).get("templates", [])
+        decoder = make(
+            folder / table, folder / LM, templates=named, folder=folder, own=list(templates)
+        )
+        source, target = text_sides(folder)
+        given = folder / WEIGHTS
+        tuned = given.is_file()
+        weights = Weights.load(given) if tuned else untuned(decoder.dense, chosen)
+        return cls(decoder, weights, tuned, source, target)
+
+    @classmethod
+    def of_moses(
+        cls,
+        ini: str | PathLike[str],
+        cache: str | PathLike[str] | None = None,
+        tell: Callable[[str], object] = lambda message: None,
+    ) -> Self:
+        """Load what a Moses configuration describes, with Moses' names, weights and settings.
+
+        Its text files are converted once, into `cache`, or a folder next to the configuration, or
+        the user's cache where that cannot be written to; `tell` hears of it. Refuses, by name and
+        line, features that are not supported.
+        """
+        config = moses.read_config(Path(ini))
+        for line in config.remarks:
+            tell(line)
+        table, lm = moses.converted(config, None if cache is None else Path(cache), tell)
+        labels = (config.lm.label, config.phrases.label, config.phrases.size)
+        reordering = config.reordering.label if config.reordering else None
+        decoder = _core.Decoder.phrase(table, lm, moses=(*labels, reordering))
+        return cls(decoder, config.weights, settings=config.settings, markup=config.markup)
+
+    def translator(
+        self,
+        weights: Mapping[str, float] | None = None,
+        settings: Mapping[str, float] | None = None,
+        *,
+        tokenized: bool = False,
+    ) -> Translator:
+        """Return the model with weights (its own if none are given) and settings of the search.
+
+        With `tokenized`, words go in and come out as the model has them; without, text is prepared
+        and restored as at training. Refuses weights none of which is for this model, and settings
+        that it does not have.
+        """
+        chosen = self.weights if weights is None else Weights(weights)
+        names = self.decoder.dense
+        if not any(chosen.get(name) for name in names):
+            raise InputError(
+                "no weight is for a feature of this model",
+                remedy=f"its features are {', '.join(names)}",
+            )
+        return Translator(self, chosen, {**self.settings, **(settings or {})}, tokenized)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A rule as it was used."""
+
+    span: tuple[int, int]
+    """The first of the words that it covers, and the first behind them."""
+    source: str
+    target: str
+    origin: str
+    """`table`, `unknown`, `given` (by markup) or `glue`."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What came out for a line."""
+
+    text: str
+    source: str
+    """The words of the line as the model saw them."""
+    target: str
+    """The words of the translation as the model wrote them."""
+    score: float | None
+    """The model's; none if there is no translation."""
+    pieces: int
+    """How many the sentence was cut into."""
+    seconds: float
+    derivations: list[Derivation]
+    """The best ways to translations, as many as were asked for."""
+
+    def phrases(self, derivation: Derivation) -> list[Phrase]:
+        """Return the rules of a derivation in words, in the order of the translation.
+
+        Hierarchical rules come from the top down, rules of a sentence that was cut in the order of
+        the source.
+        """
+        words = self.source.split()
+        steps = derivation.steps
+        if self.pieces > 1:
+            steps = sorted(steps, key=lambda step: step.start)
+        elif not any(None in step.source for step in steps):
+            steps = steps[::-1]
+
+        def shown(step: Step) -> Phrase:
+            source = ("[X]" if place is None else words[place] for place in step.source)
+            return Phrase(
+                (step.start, step.end), " ".join(source), " ".join(step.target), step.origin
+            )
+
+        return [shown(step) for step in steps]
+
+
+class Translator:
+    """A model with weights."""
+
+    def __init__(
+        self, model: Model, weights: Weights, settings: Mapping[str, float], tokenized: bool
+    ) -> None:
+        chosen = {"max_words": MAX_WORDS, **settings}
+        # What the user gives by markup has its own probability, which is not to be weighted.
+        self.weights = Weights({**weights, GIVEN: 1.0}, weights.meta)
+        self.max_words = chosen["max_words"]
+        """Longer sentences are cut."""
+        self.dense = model.decoder.dense
+        """Features that the model always has."""
+        self._source, self._target = (_PLAIN, _PLAIN) if tokenized else (model.source, model.target)
+        self._core = model.decoder.translator(list(self.weights.items()), list(chosen.items()))
+
+    def translate(
+        self, lines: Iterable[str], *, threads: int = 0, details: int = 0, markup: str = "none"
+    ) -> Iterator[Translation]:
+        """Yield the translation of each line, in order, an empty one for an empty line.
+
+        Lines are taken in batches, so that they need not fit into memory. With `details`, as many
+        of the best derivations come along. Refuses bad `markup` with the number of the line.
+        """
+        taken = iter(lines)
+        first = 1
+        while batch := list(islice(taken, BATCH)):
+            yield from self.batch(
+                batch, threads=threads, details=details, markup=markup, first=first
+            )
+            first += len(batch)
+
+    def batch(
+        self,
+        lines: Sequence[str],
+        *,
+        threads: int = 0,
+        details: int = 0,
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
+    ) -> list[Translation]:
+        """Return the translations of lines, all at once.
+
+        `first` and `file` say where errors are; `report` counts bad lines that are to be skipped.
+        """
+        words = self.prepared(lines, markup)
+
+        def found() -> list[_core.Translation]:
+            return self._core.translate(words, threads, details, markup)
+
+        translations = _checked(found, words, first, file, report)
+        return [
+            Translation(
+                self.restored(each.text),
+                _bare(line, markup),
+                each.text,
+                each.derivations[0].score if each.derivations else each.score,
+                each.pieces,
+                each.seconds,
+                each.derivations,
+            )
+            for each, line in zip(translations, words, strict=True)
+        ]
+
+    def nbest(
+        self,
+        lines: Sequence[str],
+        k: int,
+        *,
+        unique: bool = True,
+        links: bool = False,
+        threads: int = 0,
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
+    ) -> Pools:
+        """Return the `k` best translations of each line, in the model's words, with all features.
+
+        With `unique` each string comes once, with its best derivation; with `links` word alignments
+        stand behind the scores.
+        """
+        words = self.prepared(lines, markup)
+
+        def found() -> _core.Pools:
+            return self._core.nbest(words, k, unique, threads, links, markup)
+
+        pools = _checked(found, words, first, file, report)
+        return Pools(pools, sources=[_bare(each, markup) for each in words])
+
+    def features(self, derivation: Derivation) -> dict[str, float]:
+        """Return the features of a derivation; those that the model always has are all there."""
+        return {**dict.fromkeys(self.dense, 0.0), **dict(derivation.features)}
+
+    def contributions(self, derivation: Derivation) -> dict[str, float]:
+        """Return what each feature adds to the score, the largest first."""
+        each = {name: value * self.weights.get(name, 0.0) for name, value in derivation.features}
+        return dict(sorted(each.items(), key=lambda item: -abs(item[1])))
+
+    def prepared(self, lines: Iterable[str], markup: str = "none") -> list[str]:
+        """Return lines as the model sees them; what is inside tags is left as it is."""
+        if markup == "none":
+            return [self._source.prepare(line) for line in lines]
+        return [" ".join(map(self._marked, _TAG.split(line))) for line in lines]
+
+    def restored(self, words: str) -> str:
+        """Return the model's words as text."""
+        return self._target.restore(words)
+
+    def _marked(self, part: str) -> str:
+        """Prepare a tag, where translations are text too, or what stands between tags."""
+        if not part.startswith("<"):
+            return self._source.prepare(part)
+
+        def given(found: re.Match[str]) -> str:
+            each = (self._target.prepare(text) for text in found[3].split("||"))
+            return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
+
+        return _GIVEN.sub(given, part)
+
+
+def _bare(line: str, markup: str) -> str:
+    return line if markup == "none" else " ".join(_TAG.sub(" ", line).split())
+
+
+def _checked(
+    find: Callable[[], Found], words: list[str], first: int, file: str, report: Report | None
+) -> Found:
+    """Return what is found; a bad line raises with its place, or is counted and made empty."""
+    while True:
+        try:
+            return find()
+        except InputError as error:
+            if error.line is None:
+                raise
+            place = InputError(error.message, file, first + error.line - 1, error.remedy)
+            (report or Report()).bad(BAD_MARKUP, place)
+            words[error.line - 1] = ""
