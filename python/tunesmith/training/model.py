@@ -46,6 +46,8 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
         if side["case"] == "true":
             recorded["truecase"] = case_file(name)
         lines += ["", f"[{name}]", *(f"{key} = {_text(text)}" for key, text in recorded.items())]
+    lines += ["", "[features]", "# Sparse ones, by their templates (docs/features.md)."]
+    lines += [f"templates = [{', '.join(map(_text, _templates(folder)))}]"]
     lines += ["", "[made_from]"]
     lines += [f"# {item}" for item in config["inputs"]]
     lines += [f"pairs = {stages['text']['pairs']}", f'aligner = "{config["aligner"]}"']
@@ -54,6 +56,13 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
     with AtomicWriter(str(path)) as out:
         out.write("\n".join(lines) + "\n")
     return path
+
+
+def _templates(folder: Path) -> list[str]:
+    """Return what somebody chose for a model that is written again."""
+    if not (folder / "model.toml").is_file():
+        return []
+    return list(read_model(folder).get("features", {}).get("templates", []))
 
 
 def read_model(folder: Path) -> dict[str, Any]:

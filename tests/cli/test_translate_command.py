@@ -1,0 +1,352 @@
+"""`tunesmith translate` as one types it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from running import COMMAND, Ran, process, tunesmith
+
+from tunesmith import Weights
+from tunesmith.formats import read_nbest
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.text import TextSide
+
+PAIRS = {
+    "Das Haus ist klein.": "The house is small.",
+    "Das Buch ist alt.": "The book is old.",
+    "Ein Haus.": "A house.",
+    "Ein Buch.": "A book.",
+    "Hier ist das Haus.": "Here is the house.",
+    "Hier ist ein Buch.": "Here is a book.",
+}
+NUMBERS = {"type": "object", "additionalProperties": {"type": "number"}}
+SCHEMA = {
+    "type": "object",
+    "required": ["translation", "score", "features", "alignment", "seconds"],
+    "additionalProperties": False,
+    "properties": {
+        "translation": {"type": "string"},
+        "score": {"type": ["number", "null"]},
+        "features": NUMBERS,
+        "alignment": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+        },
+        "seconds": {"type": "number", "minimum": 0},
+        "source": {"type": "string"},
+        "target": {"type": "string"},
+        "pieces": {"type": "integer", "minimum": 1},
+        "derivations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["target", "score", "contributions", "phrases"],
+                "properties": {"contributions": NUMBERS},
+            },
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("translate")
+    (folder / "src").write_text("".join(f"{text}\n" for text in PAIRS) * 10)
+    (folder / "tgt").write_text("".join(f"{text}\n" for text in PAIRS.values()) * 10)
+    sides = TextSide("de", "moses", "true"), TextSide("en", "moses", "true")
+    train(Training(folder / "src", folder / "tgt", *sides, order=3), folder / "model", 1)
+    return folder / "model"
+
+
+def translated(model: Path, text: str, *options: object) -> Ran:
+    file = model.parent / "input"
+    file.write_text(text)
+    return tunesmith("translate", model, "--input", file, *options)
+
+
+def objects(ran: Ran) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    for each in found:
+        jsonschema.validate(each, SCHEMA)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_text_goes_in_and_text_comes_out(model: Path, kind: str) -> None:
+    ran = translated(model, "Das Haus ist alt.\n\nein Buch\n", "--kind", kind)
+    assert ran.code == 0, ran.err
+    assert ran.out == "The house is old.\n\nA book\n"
+    assert "not tuned" in ran.err
+
+
+def test_words_stay_words_if_they_are_tokenised(model: Path) -> None:
+    assert translated(model, "das Haus ist alt .\n", "--tokenized").out == "the house is old .\n"
+
+
+def test_unknown_words_are_kept(model: Path) -> None:
+    assert translated(model, "Ein Auto.\n").out == "A Auto.\n"
+
+
+def test_order_is_kept_by_any_number_of_threads(model: Path) -> None:
+    lines = [f"{'Ein Buch' if i % 3 else 'Das Haus ist klein'} {i}.\n" for i in range(350)]
+    one, many = (translated(model, "".join(lines), "--threads", n) for n in (1, 4))
+    assert one.out == many.out
+    assert [line.split()[-1] for line in one.out.splitlines()] == [f"{i}." for i in range(350)]
+
+
+def test_json_has_an_object_for_each_line(model: Path) -> None:
+    first, empty, last = objects(translated(model, "Ein Haus.\n\nEin Auto.\n", "--json"))
+    assert first["translation"] == "A house."
+    assert (first["source"], first["target"]) == ("ein Haus .", "a house .")
+    assert first["alignment"] == [[0, 0], [1, 1], [2, 2]]
+    assert {"lm", "words", "distortion", "word-next-swap"} <= set(first["features"])
+    assert empty["translation"] == ""
+    assert last["features"]["unknown"] == 1
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_reasons_add_up_to_the_score(model: Path, kind: str) -> None:
+    text = "Das Haus ist alt und klein.\n"
+    (told,) = objects(translated(model, text, "--json", "--explain", "--kind", kind))
+    best, other = told["derivations"]
+    assert best["score"] >= other["score"]
+    assert told["score"] == best["score"]
+    for each in (best, other):
+        assert sum(each["contributions"].values()) == pytest.approx(each["score"], abs=1e-5)
+    covered = sorted(
+        place
+        for phrase in best["phrases"]
+        if "[X" not in phrase["source"]
+        for place in range(*phrase["span"])
+    )
+    assert covered == list(range(7)) or kind == "hiero"
+    shown = translated(model, text, "--explain", "--kind", kind).out
+    assert f"1: {told['translation']}" in shown
+    assert f"{best['score']:.4f}" in shown
+    assert "unknown" in shown
+    assert "next best:" in shown
+    assert f"{other['score'] - best['score']:+.4f}" in shown
+
+
+def test_phrases_come_in_the_order_of_the_translation(model: Path) -> None:
+    (told,) = objects(translated(model, "Das Haus ist alt.\n", "--json", "--explain"))
+    for each in told["derivations"]:
+        assert " ".join(phrase["target"] for phrase in each["phrases"]) == each["target"]
+
+
+@pytest.mark.parametrize("name", ["lists", "lists.gz"])
+def test_lists_have_every_feature_of_every_hypothesis(
+    model: Path, tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / name
+    text = "Das Haus ist alt.\nEin Auto.\n" * 60
+    ran = translated(model, text, "--nbest", 5, "--nbest-out", file)
+    assert ran.out == "The house is old.\nA Auto.\n" * 60
+    content = (gzip.open(file, "rt") if name.endswith("gz") else file.open()).read()
+    fields = [line.split(" ||| ") for line in content.splitlines()]
+    assert {len(each) for each in fields} == {5}
+    assert fields[0][4] == "0-0 1-1 2-2 3-3 4-4"
+    pools = read_nbest(file).pools
+    assert pools.sentences == 120
+    assert max(np.diff(pools.starts)) == 5
+    assert "word-next-swap" in pools.names
+    assert pools.nonzeros == pools.hypotheses * len(pools.names)
+    texts = pools.texts(np.arange(5))
+    assert len(set(texts)) == 5
+    assert texts[0] == "the house is old ."
+    assert np.all(np.diff(pools.scores[:5]) <= 0)
+
+
+def test_lists_and_objects_go_together(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "lists"
+    ran = translated(model, "Ein Haus.\n", "--nbest", 2, "--nbest-out", file, "--json")
+    (told,) = objects(ran)
+    assert read_nbest(file).pools.scores[0] == pytest.approx(told["score"], abs=1e-5)
+
+
+def test_weights_are_the_given_ones_or_the_models_own(model: Path, tmp_path: Path) -> None:
+    (told,) = objects(translated(model, "Ein Haus.\n", "--json"))
+    given = Weights({"lm": 1.0, "words": 2.0})
+    given.save(tmp_path / "w.toml")
+    (tmp_path / "w.txt").write_text("lm 1\nwords 2\n")
+    wanted = told["features"]["lm"] + 2 * told["features"]["words"]
+    for name in ("w.toml", "w.txt"):
+        ran = translated(model, "Ein Haus.\n", "--json", "--weights", tmp_path / name)
+        assert objects(ran)[0]["score"] == pytest.approx(wanted, abs=1e-4)
+        assert "not tuned" not in ran.err
+    own = shutil.copytree(model, tmp_path / "model")
+    given.save(own / "weights.toml")
+    ran = translated(own, "Ein Haus.\n", "--json")
+    assert objects(ran)[0]["score"] == pytest.approx(wanted, abs=1e-4)
+    assert "not tuned" not in ran.err
+
+
+def test_templates_are_declared_with_the_model(model: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    told = (own / "model.toml").read_text()
+    assert "templates = []" in told
+    (own / "model.toml").write_text(told.replace("templates = []", 'templates = ["rule-id"]'))
+    (found,) = objects(translated(own, "Ein Haus.\n", "--json"))
+    assert any(name.startswith("PT:") for name in found["features"])
+
+
+def test_markup_gives_translations(model: Path) -> None:
+    text = '<np translation="The Big House">Das Haus</np> ist alt.\n'
+    ran = translated(model, text, "--markup", "exclusive", "--json", "--explain")
+    (told,) = objects(ran)
+    assert told["translation"] == "The Big House is old."
+    assert told["source"] == "das Haus ist alt ."
+    assert {"given", "table"} == {p["origin"] for p in told["derivations"][0]["phrases"]}
+    assert translated(model, text, "--markup", "ignore").out == "The house is old.\n"
+    assert "translation" in translated(model, text).out
+
+
+def test_what_is_given_counts_with_its_probability(model: Path) -> None:
+    text = '<n translation="one||two" prob="0.1||0.9">Haus</n>\n'
+    (told,) = objects(translated(model, text, "--markup", "exclusive", "--json", "--explain"))
+    assert told["translation"] == "Two"
+    assert told["derivations"][0]["contributions"]["given"] == pytest.approx(np.log(0.9))
+
+
+def test_bad_markup_is_refused_or_skipped(model: Path) -> None:
+    text = "Ein Haus.\n" * 150 + "<np>Ein Haus\nEin Buch.\n"
+    ran = translated(model, text, "--markup", "inclusive")
+    assert ran.code == 2
+    assert "input:151: the markup cannot be read: <np> is never closed" in ran.err
+    ran = translated(model, text, "--markup", "inclusive", "--skip-bad")
+    assert ran.code == 0
+    assert ran.out.splitlines()[149:] == ["A house.", "", "A book."]
+    assert "bad markup: 1" in ran.err
+
+
+def test_long_sentences_are_cut_and_told(model: Path, tmp_path: Path) -> None:
+    text = "Ein Haus.\n" + "Das Haus ist alt, " * 5 + "\n"
+    ran = translated(model, text, "--set", "max_words=6", "--json", "--explain")
+    short, long = objects(ran)
+    assert short["pieces"] == 1
+    assert long["pieces"] > 1
+    assert "input:2: a long sentence" in ran.err
+    spans = [phrase["span"] for phrase in long["derivations"][0]["phrases"]]
+    assert spans == sorted(spans)
+    lists = ("--nbest", 2, "--nbest-out", tmp_path / "lists")
+    assert "input:2: a long" in translated(model, text, "--set", "max_words=6", *lists).err
+
+
+def test_text_may_be_compressed(model: Path, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "text.gz", "wt") as file:
+        file.write("Ein Haus.")
+    assert tunesmith("translate", model, "-i", tmp_path / "text.gz").out == "A house.\n"
+
+
+def test_invalid_text_is_refused_or_skipped(model: Path, tmp_path: Path) -> None:
+    bad = b"Ein Haus.\r\n\xff\nEin Buch."
+    (tmp_path / "bad").write_bytes(bad)
+    for words, place in ((("-i", tmp_path / "bad"), tmp_path / "bad"), ((), "standard input")):
+        with (tmp_path / "bad").open("rb") as file:
+            ran = process("translate", model, *words, stdin=file)
+            assert ran.code == 2
+            assert f"{place}:2: invalid UTF-8: byte 0xff at offset 0" in ran.err
+            file.seek(0)
+            ran = process("translate", model, "--skip-bad", *words, stdin=file)
+            assert ran.out == "A house.\n\nA book.\n"
+            assert "invalid UTF-8: 1" in ran.err
+
+
+def test_a_line_is_answered_before_the_next_one_comes(model: Path) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "translate", str(model)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for source, target in (("Ein Haus.", "A house."), ("", ""), ("Ein Buch.", "A book.")):
+            running.stdin.write(source + "\n")
+            running.stdin.flush()
+            assert running.stdout.readline() == target + "\n"
+        running.stdin.close()
+        assert running.wait(timeout=60) == 0
+
+
+def test_an_interrupted_translation_ends_quietly(model: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    with subprocess.Popen(
+        [*COMMAND, "translate", str(model), "--nbest", "2", "--nbest-out", str(lists)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdin.write("Ein Haus.\n")
+        running.stdin.flush()
+        assert running.stdout.readline() == "A house.\n"
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(timeout=60) == 130
+        assert "Traceback" not in running.stderr.read()
+    assert not lists.exists()
+
+
+def test_a_reader_that_leaves_is_no_error(model: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        ran = process("translate", model, input="Ein Haus.\n" * 300, stdout=closed)
+    assert ran.code == 141
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kind", "syntax"], "use one of phrase, hiero"),
+        (["--markup", "xml"], "use one of none, exclusive, inclusive, ignore"),
+        (["--nbest", "3"], "--nbest and --nbest-out go together"),
+        (["--nbest-out", "x"], "--nbest and --nbest-out go together"),
+        (["--set", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
+        (["--set", "stack=many"], "--set stack=many (give a number)"),
+        (["--set", "stack=-1"], "stack cannot be -1"),
+        (["--moses", "moses.ini"], "name MODEL or --moses INI, one of them"),
+        (["--nbest", "3", "--nbest-out", "absent/x"], "there is no such directory"),
+        (["--weights", "absent"], "absent: no such file or directory"),
+        (["--input", "absent"], "absent: no such file or directory"),
+    ],
+)
+def test_options_that_cannot_be_used_say_what_can(
+    model: Path, options: list[str], message: str
+) -> None:
+    ran = tunesmith("translate", model, *options)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.out == ""
+
+
+def test_models_that_cannot_be_used_say_why(model: Path, tmp_path: Path) -> None:
+    ran = tunesmith("translate", tmp_path)
+    assert ran.code == 2
+    assert "model.toml is missing" in ran.err
+    (tmp_path / "w").write_text("LM0 1\n")
+    ran = tunesmith("translate", model, "--weights", tmp_path / "w")
+    assert "no weight is for a feature of this model (its features are lm, p(f|e)" in ran.err
+    part = shutil.copytree(model, tmp_path / "part")
+    told = (part / "model.toml").read_text()
+    (part / "model.toml").write_text(told.replace('"hiero.rules"', '"other.rules"'))
+    ran = tunesmith("translate", part, "--kind", "hiero")
+    assert "the model has no rules of kind hiero (use phrase, or train" in ran.err
