@@ -677,6 +677,20 @@ class Translator:
         links: bool = False,
         markup: str = "none",
     ) -> Pools: ...
+    def force(
+        self,
+        lines: Sequence[str],
+        references: Sequence[str],
+        k: int = 1,
+        threads: int = 0,
+        markup: str = "none",
+    ) -> tuple[Pools, list[int]]: ...
+    def bins(
+        self, lines: Sequence[str], potential: bool = True, threads: int = 0, markup: str = "none"
+    ) -> tuple[Pools, list[int], list[int]]: ...
+    def forests(
+        self, lines: Sequence[str], threads: int = 0, markup: str = "none"
+    ) -> Forests: ...
 
 class Translation:
     @property

@@ -10,7 +10,9 @@ use rayon::prelude::*;
 use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
-use tunesmith_search::{Decode, Input, Markup, Reading, Weights, decode, hiero, phrase};
+use tunesmith_search::{
+    Decode, Input, Markup, Partial, Reading, Weights, decode, force, hiero, phrase,
+};
 use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
 
@@ -147,6 +149,9 @@ impl Decoder {
     }
 }
 
+/// The list of a sentence, and the names of its features.
+type List = (Vec<Reading>, Names);
+
 /// A model with weights.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
@@ -171,6 +176,41 @@ fn inputs<'a>(lines: &'a [String], markup: Markup) -> Result<Vec<Input<'a>>, (us
 
 fn bad_line((number, error): (usize, Error)) -> PyErr {
     py_err(error.at("input", Some(number as u64 + 1)))
+}
+
+impl Translator {
+    /// Lists with common names of features, those that the model always has first and never left
+    /// out.
+    fn lists(&self, lists: Vec<List>, links: bool) -> Pools {
+        let mut builder = PoolsBuilder::default();
+        let dense: Vec<u32> = self.dense.iter().map(|name| builder.names.intern(name)).collect();
+        let mut features: Vec<(u32, f32)> = Vec::new();
+        for (list, names) in lists {
+            builder.sentence(None);
+            let map: Vec<u32> = names.iter().map(|name| builder.names.intern(name)).collect();
+            for reading in list {
+                features.clear();
+                features.extend(dense.iter().map(|&id| (id, 0.0)));
+                for &(id, value) in &reading.features {
+                    let id = map[id as usize];
+                    match features[..dense.len()].get_mut(id as usize) {
+                        Some(slot) => slot.1 = value,
+                        None => features.push((id, value)),
+                    }
+                }
+                let pairs = reading.links.iter().map(|(from, to)| format!("{from}-{to}"));
+                let extra = if links { pairs.collect::<Vec<_>>().join(" ") } else { String::new() };
+                builder.push(Hypothesis {
+                    text: &reading.text,
+                    features: &features,
+                    score: Some(reading.score),
+                    extra: &extra,
+                    ..Hypothesis::default()
+                });
+            }
+        }
+        Pools::new(builder.finish())
+    }
 }
 
 #[pymethods]
@@ -249,37 +289,83 @@ impl Translator {
             let best = found.best(&forest, &collected.names, k, unique, links);
             (best, collected.names)
         };
-        let lists: Vec<(Vec<Reading>, Names)> =
-            threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
+        let lists = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
         self.failure.check(py)?;
-        let mut builder = PoolsBuilder::default();
-        let dense: Vec<u32> = self.dense.iter().map(|name| builder.names.intern(name)).collect();
-        let mut features: Vec<(u32, f32)> = Vec::new();
-        for (list, names) in lists {
-            builder.sentence(None);
-            let map: Vec<u32> = names.iter().map(|name| builder.names.intern(name)).collect();
-            for reading in list {
-                features.clear();
-                features.extend(dense.iter().map(|&id| (id, 0.0)));
-                for &(id, value) in &reading.features {
-                    let id = map[id as usize];
-                    match features[..dense.len()].get_mut(id as usize) {
-                        Some(slot) => slot.1 = value,
-                        None => features.push((id, value)),
-                    }
-                }
-                let pairs = reading.links.iter().map(|(from, to)| format!("{from}-{to}"));
-                let extra = if links { pairs.collect::<Vec<_>>().join(" ") } else { String::new() };
-                builder.push(Hypothesis {
-                    text: &reading.text,
-                    features: &features,
-                    score: Some(reading.score),
-                    extra: &extra,
-                    ..Hypothesis::default()
-                });
-            }
+        Ok(self.lists(lists, links))
+    }
+
+    /// The `k` best derivations of each reference as lists that are empty where it cannot be
+    /// reached; and how many of its words can be, from its beginning.
+    #[pyo3(signature = (lines, references, k=1, threads=0, markup="none"))]
+    fn force(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        references: Vec<String>,
+        k: usize,
+        threads: usize,
+        markup: &str,
+    ) -> PyResult<(Pools, Vec<usize>)> {
+        if lines.len() != references.len() {
+            return Err(PyValueError::new_err("as many references as lines are wanted"));
         }
-        Ok(Pools::new(builder.finish()))
+        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let one = |(input, reference): (&Input<'_>, &String)| {
+            let words: Vec<&str> = reference.split_whitespace().collect();
+            let (found, reached) = force(&*self.decoder, input, &words)?;
+            let mut collected = Collected::default();
+            let forest = found.forest(&mut collected);
+            let best = found.best(&forest, &collected.names, k, false, false);
+            Some(((best, collected.names), reached))
+        };
+        let work = || inputs.par_iter().zip(&references).map(one).collect();
+        let found: Option<Vec<_>> = threads::run(py, threads, work)?;
+        self.failure.check(py)?;
+        let found = found.ok_or_else(|| {
+            PyValueError::new_err("only a phrase-based decoder can be forced to a reference")
+        })?;
+        let (lists, reached) = found.into_iter().unzip();
+        Ok((self.lists(lists, false), reached))
+    }
+
+    /// The partial translations that the search kept, a list for each line and number of covered
+    /// words, best estimate first; with `potential` each is followed by the best translation of
+    /// what is left. Also the line of each list, and how many words it covers.
+    #[pyo3(signature = (lines, potential=true, threads=0, markup="none"))]
+    fn bins(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        potential: bool,
+        threads: usize,
+        markup: &str,
+    ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
+        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let one = |input: &Input<'_>| {
+            let mut collected = Collected::default();
+            let bins = decode(&*self.decoder, input).bins(&mut collected)?;
+            let read = |partial: Partial| Reading {
+                text: match potential && !partial.rest.is_empty() {
+                    true => format!("{} {}", partial.text, partial.rest).trim_start().to_owned(),
+                    false => partial.text,
+                },
+                score: f64::from(partial.score),
+                features: partial.features,
+                steps: Vec::new(),
+                links: Vec::new(),
+            };
+            let bins = bins.into_iter().map(|bin| bin.into_iter().map(read).collect());
+            Some(bins.map(|bin| (bin, collected.names.clone())).collect())
+        };
+        let work = || inputs.par_iter().map(one).collect();
+        let found: Option<Vec<Vec<List>>> = threads::run(py, threads, work)?;
+        self.failure.check(py)?;
+        let found = found
+            .ok_or_else(|| PyValueError::new_err("only a phrase-based decoder has beam bins"))?;
+        let places = found.iter().enumerate();
+        let places = places.flat_map(|(line, bins)| (1..=bins.len()).map(move |at| (line, at)));
+        let (of, covered) = places.unzip();
+        Ok((self.lists(found.into_iter().flatten().collect(), false), of, covered))
     }
 
     /// Everything that was found for each line.

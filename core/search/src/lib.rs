@@ -9,6 +9,6 @@ mod weights;
 mod words;
 
 pub use input::{Given, Input, Markup};
-pub use outcome::{Decode, Origin, Outcome, Reading, Step, Translated, decode};
+pub use outcome::{Decode, Origin, Outcome, Partial, Reading, Step, Translated, decode, force};
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

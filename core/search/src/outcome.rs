@@ -61,11 +61,39 @@ pub trait Outcome: Send {
 
     /// Labels are below this number.
     fn labels(&self) -> u32;
+
+    /// The partial translations that the search kept, by the number of words they cover; the last
+    /// bin holds whole ones. `None` for decoders that do not work from left to right.
+    fn bins(&self, _collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        None
+    }
+}
+
+/// A translation of some words of a sentence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partial {
+    pub text: String,
+    /// The best translation of what is left, from left to right: what the estimate is made of.
+    pub rest: String,
+    pub score: f32,
+    /// The score with what is hoped for the rest.
+    pub estimate: f32,
+    pub features: Vec<(u32, f32)>,
 }
 
 /// A decoder with its weights; may be shared between threads.
 pub trait Decode: Send + Sync {
     fn decode<'d>(&'d self, input: &Input<'_>) -> Box<dyn Outcome + 'd>;
+
+    /// The derivations of a reference and no others, and how many of its words can be reached from
+    /// its beginning; `None` for decoders that cannot be forced.
+    fn force<'d>(
+        &'d self,
+        _input: &Input<'_>,
+        _reference: &[&str],
+    ) -> Option<(Box<dyn Outcome + 'd>, usize)> {
+        None
+    }
 
     fn weights(&self) -> &Weights;
 
@@ -83,6 +111,17 @@ pub fn decode<'d>(decoder: &'d dyn Decode, input: &Input<'_>) -> Translated<'d> 
         (decoder.decode(piece), start)
     });
     Translated { parts: parts.collect(), decoder }
+}
+
+/// The derivations of a reference and no others, and how many of its words can be reached; `None`
+/// if the decoder cannot be forced.
+pub fn force<'d>(
+    decoder: &'d dyn Decode,
+    input: &Input<'_>,
+    reference: &[&str],
+) -> Option<(Translated<'d>, usize)> {
+    let (found, reached) = decoder.force(input, reference)?;
+    Some((Translated { parts: vec![(found, 0)], decoder }, reached))
 }
 
 /// What was found for a sentence, or for the pieces of a long one.
@@ -144,6 +183,12 @@ impl Translated<'_> {
             });
         }
         builder.finish()
+    }
+
+    /// The partial translations of all pieces; see [`Outcome::bins`].
+    pub fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        let parts = self.parts.iter().map(|(part, _)| part.bins(collected));
+        parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
     }
 
     /// What the edges of the forest with a label did.

@@ -295,7 +295,7 @@ proptest! {
         let strings = all.iter().map(|one| one.0.as_str()).take(20).chain([other.as_str()]);
         for string in strings {
             let reference: Vec<&str> = string.split_whitespace().collect();
-            let found = world.decoder.force(&Input::plain(&text), &reference);
+            let found = world.decoder.search_for(&Input::plain(&text), &reference);
             let of_it = all.iter().filter(|one| one.0 == string);
             let best = of_it.map(|one| one.2).fold(f64::NEG_INFINITY, f64::max);
             match found.score() {
@@ -352,7 +352,7 @@ proptest! {
         let text = words(&SOURCE, &source).join(" ");
         let found = world.decoder.search(&Input::plain(&text));
         let mut collected = Collected::default();
-        let bins = found.bins(&mut collected);
+        let bins = found.bins(&mut collected).unwrap();
         prop_assert_eq!(bins.len(), source.len());
         for partial in bins.iter().flatten() {
             let sum: f64 = partial.features.iter().map(|&(id, value)| {

@@ -151,7 +151,7 @@ impl Decoder {
 
     /// The derivations of a reference; if it cannot be reached, only stacks and
     /// [`prefix`](Found::prefix) tell how far one comes.
-    pub fn force<'d>(&'d self, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
+    pub fn search_for<'d>(&'d self, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
         search::force(self, input, reference)
     }
 }
@@ -159,6 +159,16 @@ impl Decoder {
 impl Decode for Decoder {
     fn decode<'d>(&'d self, input: &Input<'_>) -> Box<dyn Outcome + 'd> {
         Box::new(self.search(input))
+    }
+
+    fn force<'d>(
+        &'d self,
+        input: &Input<'_>,
+        reference: &[&str],
+    ) -> Option<(Box<dyn Outcome + 'd>, usize)> {
+        let found = self.search_for(input, reference);
+        let reached = found.prefix();
+        Some((Box::new(found), reached))
     }
 
     fn weights(&self) -> &Weights {

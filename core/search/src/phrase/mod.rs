@@ -11,4 +11,4 @@ mod targets;
 
 pub use decoder::{Decoder, Settings};
 pub use model::{Dense, Model, Reordering, Score};
-pub use results::{Found, Partial};
+pub use results::Found;

@@ -85,7 +85,7 @@ impl<'d> Choices<'d> {
         let mut alone = vec![false; count];
         let mut lists: Vec<Source> = Vec::new();
         let mut side = Vec::new();
-        for start in 0..count {
+        for (start, alone) in alone.iter_mut().enumerate() {
             let mut node = model.table.root();
             side.clear();
             for end in start + 1..=count.min(start + decoder.settings.phrase_limit.max(1)) {
@@ -108,7 +108,7 @@ impl<'d> Choices<'d> {
                     Some(_) => Targets::of_node(model, weighted, &side, node, 0, part).into(),
                 };
                 if end == start + 1 {
-                    alone[start] = model.table.entries(node).next().is_some();
+                    *alone = model.table.entries(node).next().is_some();
                 }
                 if !targets.list.is_empty() {
                     lists.push(Source { span: start..end, targets, from: From::Table(node) });
@@ -187,7 +187,7 @@ impl<'d> Choices<'d> {
         classes: &mut FxHashMap<u64, u32>,
     ) {
         let fresh = classes.len() as u32;
-        let class = *classes.entry(target.class).or_insert(fresh);
+        let class = *classes.entry(target.orders.class).or_insert(fresh);
         let range = target.start as usize..(target.start + target.length) as usize;
         let words = self.lm.len() as u32;
         self.lm.extend_from_slice(&list.targets.lm[range.clone()]);
@@ -215,8 +215,8 @@ impl<'d> Choices<'d> {
             place: place as u32,
             score: target.score + extra,
             estimate: target.estimate + extra,
-            previous: target.previous,
-            next: target.next,
+            previous: target.orders.previous,
+            next: target.orders.next,
             class,
             words,
             length: target.length as u16,
@@ -245,7 +245,12 @@ impl<'d> Choices<'d> {
 
     /// The orientation features of a phrase: to the previous one, then to the next.
     pub fn orders(&self, choice: &Choice) -> &[f32; 6] {
-        &self.lists[choice.list as usize].targets.list[choice.place as usize].orders
+        &self.lists[choice.list as usize].targets.list[choice.place as usize].orders.raw
+    }
+
+    /// States of the features of the string, of a phrase by itself.
+    pub fn strings(&self, choice: &Choice) -> &[u64] {
+        &self.lists[choice.list as usize].targets.list[choice.place as usize].strings
     }
 
     /// Target words of a phrase, ids of the sentence.
@@ -268,7 +273,6 @@ fn lone(
     source: &[u32],
     words: Vec<u32>,
 ) -> Arc<Targets> {
-    let mut targets = Targets::default();
     let source: Vec<Symbol> = source.iter().map(|&word| Symbol::Word(word)).collect();
     let target: Vec<Symbol> = words.into_iter().map(Symbol::Word).collect();
     let rule = Rule {
@@ -278,8 +282,8 @@ fn lone(
         scores: &[],
         words: sentence as &dyn Spell,
     };
-    targets.add(&decoder.model, &decoder.weighted, &rule, 0, |word| sentence.lm_id(word));
-    Arc::new(targets)
+    let lm_id = |word| sentence.lm_id(word);
+    Arc::new(Targets::alone(&decoder.model, &decoder.weighted, &rule, lm_id))
 }
 
 /// A word for a word; nothing is known of longer ones.

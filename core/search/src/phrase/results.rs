@@ -5,19 +5,7 @@ use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
 use super::options::{Choice, Choices, From};
 use super::search::{Arc, Graph, NONE, join, orientations};
 use crate::features::{Collected, Neighbour, Orientation};
-use crate::outcome::{Origin, Outcome, Step};
-
-/// A translation of some words of a sentence.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Partial {
-    pub text: String,
-    /// The best translation of what is left, from left to right: what the estimate is made of.
-    pub rest: String,
-    pub score: f32,
-    /// The score with what is hoped for the rest.
-    pub estimate: f32,
-    pub features: Vec<(u32, f32)>,
-}
+use crate::outcome::{Origin, Outcome, Partial, Step};
 
 /// Adds up features.
 #[derive(Default)]
@@ -72,30 +60,6 @@ impl<'d> Found<'d> {
         let nodes = self.graph.stacks.iter().flat_map(|stack| &stack.nodes);
         let reached = nodes.map(|&node| self.graph.nodes[node as usize].position);
         reached.max().unwrap_or(0) as usize
-    }
-
-    /// The partial translations that the search kept, by the number of words they cover; the last
-    /// bin holds whole ones. Features have ids of `collected`.
-    pub fn bins(&self, collected: &mut Collected) -> Vec<Vec<Partial>> {
-        let ids = Ids::new(&self.choices, collected);
-        let mut sum = Sum::default();
-        let mut made = Vec::new();
-        for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
-            let complete = covered == self.graph.stacks.len() - 1;
-            let mut bin: Vec<Partial> = Vec::new();
-            for &node in &stack.nodes {
-                let arcs: Vec<usize> = match complete {
-                    true => self.arcs(node).collect(),
-                    false => vec![self.graph.nodes[node as usize].arc as usize],
-                };
-                for arc in arcs {
-                    bin.push(self.partial(arc, complete, &ids, collected, &mut sum));
-                }
-            }
-            bin.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
-            made.push(bin);
-        }
-        made
     }
 
     fn partial(
@@ -187,6 +151,9 @@ impl<'d> Found<'d> {
                 }
             }
             model.extras.rule.iter().for_each(|feature| feature.find(rule, out));
+            for feature in &model.extras.string {
+                feature.join(rule.target, &[], rule.words, out);
+            }
             for feature in &model.extras.place {
                 feature.find(rule, &self.choices.sentence, list.span.clone(), &[], out);
             }
@@ -315,6 +282,28 @@ impl Outcome for Found<'_> {
 
     fn labels(&self) -> u32 {
         self.choices.list.len() as u32
+    }
+
+    fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        let ids = Ids::new(&self.choices, collected);
+        let mut sum = Sum::default();
+        let mut made = Vec::new();
+        for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
+            let complete = covered == self.graph.stacks.len() - 1;
+            let mut bin: Vec<Partial> = Vec::new();
+            for &node in &stack.nodes {
+                let arcs: Vec<usize> = match complete {
+                    true => self.arcs(node).collect(),
+                    false => vec![self.graph.nodes[node as usize].arc as usize],
+                };
+                for arc in arcs {
+                    bin.push(self.partial(arc, complete, &ids, collected, &mut sum));
+                }
+            }
+            bin.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+            made.push(bin);
+        }
+        Some(made)
     }
 }
 

@@ -584,7 +584,8 @@ fn block(graph: &Graph, from: &Node, chosen: &Choice, cover: u32) -> [u16; 2] {
     [start, end]
 }
 
-/// Joins a phrase to the string so far, feature by feature; `see` gets the new states.
+/// Joins a phrase to the string so far, feature by feature; `see` gets the new states. What lies
+/// within the phrase is known before.
 pub fn join(
     choices: &Choices<'_>,
     states: &[u64],
@@ -593,11 +594,11 @@ pub fn join(
     out: &mut dyn Sink,
     mut see: impl FnMut(u64),
 ) {
-    let mut side = vec![Symbol::Gap(1)];
-    side.extend(choices.target(chosen).iter().map(|&word| Symbol::Word(word)));
+    let side = [Symbol::Gap(1), Symbol::Gap(2)];
     let strings: &[Box<dyn OnString>] = &choices.decoder.model.extras.string;
-    for (feature, &state) in strings.iter().zip(states) {
-        let state = feature.join(&side, &[state], &choices.sentence, out);
+    let inner = choices.strings(chosen);
+    for ((feature, &state), &inner) in strings.iter().zip(states).zip(inner) {
+        let state = feature.join(&side, &[state, inner], &choices.sentence, out);
         if complete {
             feature.end(state, &choices.sentence, out);
         }

@@ -5,13 +5,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, RwLock};
 
 use rustc_hash::{FxHashMap, FxHasher};
+use tunesmith_align::Link;
 use tunesmith_lm::State;
-use tunesmith_rules::{Node, Symbol};
+use tunesmith_rules::{Entry, Node, Symbol};
 
 use super::decoder::Weighted;
 use super::model::{Model, Score};
-use crate::ModelWords;
 use crate::features::{Neighbour, Orientation, Rule, Total};
+use crate::{ModelWords, Spell};
 
 /// One translation of a source phrase.
 #[derive(Debug, Clone)]
@@ -25,17 +26,55 @@ pub struct Target {
     pub score: f32,
     /// `score` and what the language model says of the words by themselves.
     pub estimate: f32,
+    /// States of the features of the string, of the words by themselves.
+    pub strings: Box<[u64]>,
+    pub orders: Orders,
+    /// The language model's state after the words by themselves.
+    pub state: State,
+}
+
+/// What orientations are worth.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Orders {
     /// By orientation to the previous phrase.
     pub previous: [f32; 3],
     /// By orientation to the next phrase.
     pub next: [f32; 3],
-    /// The features behind `previous` and `next`, before they are weighted.
-    pub orders: [f32; 6],
+    /// The columns of the table behind both, before they are weighted.
+    pub raw: [f32; 6],
     /// Equal for phrases whose features of the next phrase's orientation are equal, whatever the
     /// weights.
     pub class: u64,
-    /// The language model's state after the words by themselves.
-    pub state: State,
+}
+
+impl Orders {
+    fn new(model: &Model, weighted: &Weighted, rule: &Rule<'_>) -> Orders {
+        let mut orders = Orders::default();
+        let mut class = FxHasher::default();
+        if let (Some(reordering), false) = (&model.dense.reordering, rule.scores.is_empty()) {
+            for (number, &column) in reordering.columns.iter().enumerate() {
+                orders.raw[number] = Score::Log(column).of(rule.scores);
+                let side = if number < 3 { &mut orders.previous } else { &mut orders.next };
+                side[number % 3] = weighted.reordering[number] * orders.raw[number];
+                if number >= 3 {
+                    rule.scores[column].to_bits().hash(&mut class);
+                }
+            }
+        }
+        if !model.extras.order.is_empty() {
+            let sides = [&mut orders.previous, &mut orders.next];
+            for (side, row) in Neighbour::ALL.into_iter().zip(sides) {
+                for (lies, order) in Orientation::ALL.into_iter().zip(row) {
+                    let mut total = Total { weights: &weighted.named, sum: 0.0 };
+                    model.extras.order.iter().for_each(|f| f.find(rule, side, lies, &mut total));
+                    *order += total.sum as f32;
+                }
+            }
+            (rule.source, rule.target).hash(&mut class);
+        }
+        orders.class = class.finish();
+        orders
+    }
 }
 
 /// The best translations of a source phrase, best estimate first.
@@ -61,35 +100,47 @@ impl Targets {
         limit: usize,
         wanted: impl Fn(&[u32]) -> bool,
     ) -> Targets {
-        let mut ids = Vec::new();
         let mut targets = Targets::default();
         let words = ModelWords::new(&model.table, &model.lexicon);
-        let (mut target, mut links) = (Vec::new(), Vec::new());
+        let mut shown = Shown::default();
+        let mut ids = Vec::new();
         for (place, entry) in model.table.entries(node).enumerate() {
-            target.clear();
-            target.extend(entry.target());
+            let rule = shown.rule(source, &entry, &words);
             ids.clear();
-            ids.extend(words_of(&target));
-            if !wanted(&ids) {
-                continue;
+            ids.extend(words_of(rule.target));
+            if wanted(&ids) {
+                targets.add(model, weighted, &rule, place as u32, |word| model.lexicon.lm_id(word));
             }
-            links.clear();
-            links.extend(entry.links());
-            let rule = Rule {
-                source,
-                target: &target,
-                links: &links,
-                scores: entry.scores,
-                words: &words,
-            };
-            targets.add(model, weighted, &rule, place as u32, |word| model.lexicon.lm_id(word));
         }
         targets.keep(limit);
+        // Only now, and not for the many that were left out.
+        let mut places: Vec<(u32, usize)> =
+            targets.list.iter().enumerate().map(|(place, target)| (target.entry, place)).collect();
+        places.sort_unstable_by(|a, b| b.cmp(a));
+        for (number, entry) in model.table.entries(node).enumerate() {
+            if let Some((_, place)) = places.pop_if(|next| next.0 == number as u32) {
+                let rule = shown.rule(source, &entry, &words);
+                targets.list[place].orders = Orders::new(model, weighted, &rule);
+            }
+        }
         targets
     }
 
-    /// Adds a translation; one without scores is not from the table.
-    pub fn add(
+    /// The only translation of a source phrase that is not in the table.
+    pub fn alone(
+        model: &Model,
+        weighted: &Weighted,
+        rule: &Rule<'_>,
+        lm_id: impl Fn(u32) -> u32,
+    ) -> Targets {
+        let mut targets = Targets::default();
+        targets.add(model, weighted, rule, 0, lm_id);
+        targets.list[0].orders = Orders::new(model, weighted, rule);
+        targets
+    }
+
+    /// Adds a translation, its orientations left out.
+    fn add(
         &mut self,
         model: &Model,
         weighted: &Weighted,
@@ -112,35 +163,16 @@ impl Targets {
         }
         let mut total = Total { weights: &weighted.named, sum: 0.0 };
         model.extras.rule.iter().for_each(|feature| feature.find(rule, &mut total));
+        let strings = model.extras.string.iter();
+        let strings =
+            strings.map(|feature| feature.join(rule.target, &[], rule.words, &mut total)).collect();
         let mut score = total.sum as f32 + weighted.phrase + weighted.word * length as f32;
-        let mut orders = [[0.0; 3]; 2];
-        let mut raw = [0.0; 6];
-        let mut class = FxHasher::default();
         if !rule.scores.is_empty() {
             for (&weight, (_, column)) in weighted.scores.iter().zip(&model.dense.scores) {
                 if weight != 0.0 {
                     score += weight * column.of(rule.scores);
                 }
             }
-            if let Some(reordering) = &model.dense.reordering {
-                for (number, &column) in reordering.columns.iter().enumerate() {
-                    raw[number] = Score::Log(column).of(rule.scores);
-                    orders[number / 3][number % 3] = weighted.reordering[number] * raw[number];
-                    if number >= 3 {
-                        rule.scores[column].to_bits().hash(&mut class);
-                    }
-                }
-            }
-        }
-        for (side, row) in Neighbour::ALL.into_iter().zip(&mut orders) {
-            for (lies, order) in Orientation::ALL.into_iter().zip(row) {
-                let mut total = Total { weights: &weighted.named, sum: 0.0 };
-                model.extras.order.iter().for_each(|f| f.find(rule, side, lies, &mut total));
-                *order += total.sum as f32;
-            }
-        }
-        if !model.extras.order.is_empty() {
-            (rule.source, rule.target).hash(&mut class);
         }
         let inner = if length == 0 { 0.0 } else { self.inner[start] };
         self.list.push(Target {
@@ -149,10 +181,8 @@ impl Targets {
             length: length as u32,
             score,
             estimate: score + weighted.lm * inner,
-            previous: orders[0],
-            next: orders[1],
-            orders: raw,
-            class: class.finish(),
+            strings,
+            orders: Orders::default(),
             state,
         });
     }
@@ -176,6 +206,28 @@ impl Targets {
 
     pub fn words(&self, target: &Target) -> &[u32] {
         &self.words[target.start as usize..][..target.length as usize]
+    }
+}
+
+/// Room for a rule of the table.
+#[derive(Default)]
+struct Shown {
+    target: Vec<Symbol>,
+    links: Vec<Link>,
+}
+
+impl Shown {
+    fn rule<'a>(
+        &'a mut self,
+        source: &'a [Symbol],
+        entry: &Entry<'a>,
+        words: &'a dyn Spell,
+    ) -> Rule<'a> {
+        self.target.clear();
+        self.target.extend(entry.target());
+        self.links.clear();
+        self.links.extend(entry.links());
+        Rule { source, target: &self.target, links: &self.links, scores: entry.scores, words }
     }
 }
 
