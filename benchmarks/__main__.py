@@ -16,6 +16,7 @@ from benchmarks import (
     reranking,
     rules_bench,
     sparse,
+    training_bench,
 )
 from benchmarks.data import Setting
 from benchmarks.harness import Claim, Outcome, Skip, machine, markdown, save, say
@@ -37,6 +38,8 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "reranking": reranking.reranking,
     "aligners": aligners_bench.aligners,
     "rules": rules_bench.rules,
+    "training": training_bench.whole_training,
+    "growth": training_bench.growth,
 }
 NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -13,6 +13,7 @@ from tunesmith.lm import LanguageModel
 from tunesmith.training.model import read_model, rule_tables
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import find
+from tunesmith.training.stages import News
 from tunesmith.training.text import PairFilter, TextSide, paired
 
 SOURCE = ["das haus ist klein", "das haus ist alt", "ein haus", "das buch ist klein", "ein buch"]
@@ -40,7 +41,14 @@ def test_a_model_holds_rules_and_a_language_model(tmp_path: Path) -> None:
     model = tmp_path / "model"
     summary = train(task(tmp_path), model)
     assert summary["stages"]["text"]["pairs"] == 5
-    assert read_model(model)["kind"] == "both"
+    told = read_model(model)
+    assert told["kind"] == "both"
+    assert told["made_from"]["aligner"] == "given"
+    assert [Path(item["path"]).name for item in told["made_from"]["inputs"]] == [
+        "src",
+        "tgt",
+        "links",
+    ]
     tables = rule_tables(model)
     assert set(tables) == {"phrases", "hiero"}
     assert [" ".join(rule.target) for rule in find(tables["phrases"], "das haus")] == ["the house"]
@@ -73,6 +81,28 @@ def test_training_goes_on_after_its_last_finished_stage(
     train(task(tmp_path), model)
     for name in ("phrases.rules", "hiero.rules", "lm.tlm"):
         assert (model / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_threads_and_memory_change_no_byte(tmp_path: Path) -> None:
+    source = write(tmp_path, "src", SOURCE * 30)
+    target = write(tmp_path, "tgt", TARGET * 30)
+    folders = []
+    for threads, memory in ((1, 1 << 30), (3, 1 << 16)):
+        folders.append(tmp_path / f"model{threads}")
+        train(Training(source, target, order=3, memory=memory), folders[-1], threads)
+    for name in ("phrases.rules", "hiero.rules", "lm.tlm", "work/forward", "work/backward"):
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+def test_every_stage_is_told(tmp_path: Path) -> None:
+    told: list[News] = []
+    for _ in range(2):
+        train(task(tmp_path), tmp_path / "model", tell=told.append)
+    stages = ["text", "lm", "phrases", "hiero"]
+    assert [news.stage for news in told if news.state == "begun"] == stages
+    assert [news.stage for news in told if news.state == "done"] == stages
+    assert [news.stage for news in told if news.state == "kept"] == stages
+    assert all(news.done <= news.total or not news.total for news in told)
 
 
 def test_other_text_in_the_same_folder_is_refused(tmp_path: Path) -> None:

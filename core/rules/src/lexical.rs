@@ -64,12 +64,17 @@ impl Lexicon {
 
     /// p(source | target); `None` for words that were never linked.
     pub fn inverse(&self, source: u32, target: u32) -> Option<f64> {
-        self.pairs.get(&key(source, target)).map(|pair| pair.0)
+        self.both(source, target).map(|pair| pair.0)
     }
 
     /// p(target | source); `None` for words that were never linked.
     pub fn direct(&self, source: u32, target: u32) -> Option<f64> {
-        self.pairs.get(&key(source, target)).map(|pair| pair.1)
+        self.both(source, target).map(|pair| pair.1)
+    }
+
+    /// p(source | target) and p(target | source).
+    pub fn both(&self, source: u32, target: u32) -> Option<(f64, f64)> {
+        self.pairs.get(&key(source, target)).copied()
     }
 
     pub fn len(&self) -> usize {

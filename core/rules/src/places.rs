@@ -113,10 +113,12 @@ pub fn put_wish(core: &[u8], (place, ordinal): (usize, u32), out: &mut Vec<u8>) 
 pub fn count_places(records: &Store, back: &Store, watch: &Watch) -> Result<()> {
     (0..records.partitions()).into_par_iter().try_for_each(|partition| {
         let bytes = records.take(partition)?;
-        let mut counts: FxHashMap<&[u8], u32> = FxHashMap::default();
-        for (core, wish) in read(&bytes) {
-            if wish.is_none() {
-                *counts.entry(core).or_default() += 1;
+        // Most patterns are nobody's wish.
+        let mut counts: FxHashMap<&[u8], u32> =
+            read(&bytes).filter(|(_, wish)| wish.is_some()).map(|(core, _)| (core, 0)).collect();
+        for (core, _) in read(&bytes).filter(|(_, wish)| wish.is_none()) {
+            if let Some(count) = counts.get_mut(core) {
+                *count += 1;
             }
         }
         let mut writer = back.writer();

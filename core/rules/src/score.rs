@@ -183,21 +183,7 @@ impl Scorer for HieroScorer<'_> {
     fn score(&self, rule: &Rule<'_>, out: &mut Vec<f32>) {
         let entry = rule.entry;
         let (pair, places) = (entry.count as f64, f64::from(rule.places));
-        let cost = |side: &[u32], other: &[u32], probability: &dyn Fn(u32, u32) -> Option<f64>| {
-            words(side)
-                .map(|word| {
-                    let best = words(other)
-                        .chain([NULL])
-                        .filter_map(|given| probability(word, given))
-                        .fold(0.0, f64::max);
-                    if best > 0.0 { -best.log10() } else { NEVER }
-                })
-                .sum::<f64>()
-        };
-        let inverse =
-            cost(rule.source, &entry.target, &|word, given| self.lexicon.inverse(word, given));
-        let direct =
-            cost(&entry.target, rule.source, &|word, given| self.lexicon.direct(given, word));
+        let (inverse, direct) = self.costs(rule.source, &entry.target);
         let share = |total: u64| entry.weight as f64 / total.max(1) as f64;
         out.extend(
             [
@@ -213,6 +199,28 @@ impl Scorer for HieroScorer<'_> {
             ]
             .map(|value| value as f32),
         );
+    }
+}
+
+impl HieroScorer<'_> {
+    /// For either side the sum over its words of what their best translation costs. Both sides ask
+    /// for the same pairs, so they are looked up once.
+    fn costs(&self, source: &[u32], target: &[u32]) -> (f64, f64) {
+        let cost = |best: f64| if best > 0.0 { -best.log10() } else { NEVER };
+        let mut bests: Vec<f64> =
+            words(target).map(|word| self.lexicon.direct(NULL, word).unwrap_or(0.0)).collect();
+        let mut inverse = 0.0;
+        for word in words(source) {
+            let mut best = self.lexicon.inverse(word, NULL).unwrap_or(0.0);
+            for (given, other) in words(target).zip(&mut bests) {
+                if let Some((one, two)) = self.lexicon.both(word, given) {
+                    best = best.max(one);
+                    *other = other.max(two);
+                }
+            }
+            inverse += cost(best);
+        }
+        (inverse, bests.into_iter().map(cost).fold(0.0, |sum, cost| sum + cost))
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,9 +49,11 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
         lines += ["", f"[{name}]", *(f"{key} = {_text(text)}" for key, text in recorded.items())]
     lines += ["", "[features]", "# Sparse ones, by their templates (docs/features.md)."]
     lines += [f"templates = [{', '.join(map(_text, _templates(folder)))}]"]
-    lines += ["", "[made_from]"]
-    lines += [f"# {item}" for item in config["inputs"]]
-    lines += [f"pairs = {stages['text']['pairs']}", f'aligner = "{config["aligner"]}"']
+    lines += ["", "[made_from]", f"pairs = {stages['text']['pairs']}"]
+    lines += [f"aligner = {_text(stages.get('align', {}).get('aligner', 'given'))}"]
+    for item in config["inputs"]:
+        lines += ["", "[[made_from.inputs]]", f"path = {_text(item['path'])}"]
+        lines += [f"size = {item['size']}", f"sha256 = {_text(item['sha256'])}"]
     lines += ["", "[seconds]", *(f"{name} = {facts['seconds']}" for name, facts in stages.items())]
     path = folder / "model.toml"
     with AtomicWriter(str(path)) as out:
@@ -120,5 +123,5 @@ def rule_tables(folder: Path) -> dict[str, RuleTable]:
 
 
 def _text(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    # A JSON string is a TOML string too, but for DEL, which TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

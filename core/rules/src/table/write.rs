@@ -8,6 +8,9 @@ use super::layout::{HEAD, Kind, MAGIC, SECTIONS, Trailer, VERSION};
 use crate::score::Column;
 use crate::vocabulary::Vocabulary;
 
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 1 << 16;
+
 /// The nodes of one level of the trie, in order.
 #[derive(Default)]
 struct Level {
@@ -102,6 +105,25 @@ impl TableWriter {
         self.put(bodies)
     }
 
+    /// Writes a section; returns where it is and how long.
+    fn section<const N: usize>(
+        &mut self,
+        values: impl Iterator<Item = [u8; N]>,
+    ) -> Result<(u64, u64)> {
+        self.align(8)?;
+        let start = self.position;
+        let mut buffer = Vec::with_capacity(BUFFER);
+        for value in values {
+            buffer.extend(value);
+            if buffer.len() >= BUFFER {
+                self.put(&buffer)?;
+                buffer.clear();
+            }
+        }
+        self.put(&buffer)?;
+        Ok((start, self.position - start))
+    }
+
     /// Writes trie and words, and makes the file appear; returns the numbers of source sides and
     /// entries.
     pub fn finish(mut self, source: &Vocabulary, target: &Vocabulary) -> Result<(u64, u64)> {
@@ -112,43 +134,37 @@ impl TableWriter {
                 .remedy("leave out rules that were seen once"));
         }
         let levels = std::mem::take(&mut self.levels);
-        let words = |levels: &[Level], of: fn(&Level) -> &Vec<u32>| {
-            levels.iter().flat_map(of).flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()
-        };
-        let mut children = Vec::with_capacity(4 * nodes + 4);
         let mut next = 1u32;
-        for count in levels.iter().flat_map(|level| &level.children) {
-            children.extend(next.to_le_bytes());
+        let children = levels.iter().flat_map(|level| &level.children).map(|count| {
             next += count;
-        }
-        children.extend(next.to_le_bytes());
-        let columns = self
+            next
+        });
+        let children = [1].into_iter().chain(children).map(u32::to_le_bytes);
+        let symbols = levels.iter().flat_map(|level| &level.symbols).map(|code| code.to_le_bytes());
+        let blocks = levels.iter().flat_map(|level| &level.blocks).map(|place| place.to_le_bytes());
+        // Number by number: a second copy of the trie would be the largest thing in memory.
+        let mut places =
+            vec![self.section(symbols)?, self.section(children)?, self.section(blocks)?];
+        drop(levels);
+        let columns: Vec<String> = self
             .columns
             .iter()
             .map(|column| format!("{}\t{}\n", column.name, column.scale.name()))
-            .collect::<String>();
-        let mut sections = vec![
-            words(&levels, |level| &level.symbols),
-            children,
-            levels.iter().flat_map(|l| &l.blocks).flat_map(|block| block.to_le_bytes()).collect(),
-            columns.into_bytes(),
-        ];
-        drop(levels);
-        sections.extend(vocabulary(source));
-        sections.extend(vocabulary(target));
-        let mut places = [(0, 0); SECTIONS];
-        for (place, section) in places.iter_mut().zip(sections) {
-            self.align(8)?;
-            *place = (self.position, section.len() as u64);
-            self.put(&section)?;
+            .collect();
+        let bytes = |bytes: Vec<u8>| bytes.into_iter().map(|byte| [byte]);
+        places.push(self.section(bytes(columns.concat().into_bytes()))?);
+        for part in vocabulary(source).into_iter().chain(vocabulary(target)) {
+            places.push(self.section(bytes(part))?);
         }
+        let mut sections = [(0, 0); SECTIONS];
+        sections.copy_from_slice(&places);
         self.align(8)?;
         let trailer = Trailer {
             kind: self.kind,
             nodes: nodes as u64,
             sources: self.sources,
             entries: self.entries,
-            sections: places,
+            sections,
             checksum: self.checksum.finalize(),
         };
         self.out.write_all(&trailer.bytes())?;
