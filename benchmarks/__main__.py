@@ -12,6 +12,7 @@ from benchmarks import (
     aligners_bench,
     lm_bench,
     moses_lists,
+    phrase_bench,
     reading,
     reranking,
     rules_bench,
@@ -29,6 +30,7 @@ AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
     "lm-queries": lm_bench.queries,
     "lm-files": lm_bench.files,
     "lm-estimation": lm_bench.estimation,
+    "phrase-speed": phrase_bench.speed,
 }
 ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "presets": moses_lists.presets,
@@ -38,6 +40,8 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "reranking": reranking.reranking,
     "aligners": aligners_bench.aligners,
     "rules": rules_bench.rules,
+    "phrase-lists": phrase_bench.lists,
+    "phrase-sparse": phrase_bench.sparse,
     "training": training_bench.whole_training,
     "growth": training_bench.growth,
 }
