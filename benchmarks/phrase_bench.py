@@ -1,4 +1,4 @@
-"""The phrase-based decoder against Moses: speed at each of Moses' model scores, lists, sparse weights.
+"""The phrase-based decoder against Moses: speed at each of its model scores, lists, sparse weights.
 
 Moses' four points were measured on the first 300 sentences of test 2016 with the weights of its
 batch MIRA; the yardstick carries its times over to this machine. A setting of ours counts against a
