@@ -1,5 +1,7 @@
 //! Decodes a text with a grammar of cdec and tells what it costs:
-//! `hiero_speed TABLE LM WEIGHTS TEXT FIRST POP…`, with a table made by `import_cdec`.
+//! `hiero_speed GRAMMAR.gz` makes a table in the folder for temporary files,
+//! `hiero_speed TABLE LM WEIGHTS TEXT FIRST POP…` decodes so many sentences with it;
+//! with GROWING in the environment by cube growing.
 
 use std::sync::Arc;
 
@@ -27,18 +29,18 @@ fn seconds() -> f64 {
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [table, lm, weights, text, first, pops @ ..] = &args[..] else {
-        panic!("TABLE LM WEIGHTS TEXT FIRST POP…")
-    };
-    let path = std::path::Path::new(table);
-    if table.ends_with(".gz") {
+    if let [grammar] = &args[..] {
+        let path = std::path::Path::new(grammar);
         let out = path.with_extension("table");
         let out = std::env::temp_dir().join(out.file_name().expect("a name"));
         import_cdec(path, &out).expect("a grammar");
         println!("{}", out.display());
         return;
     }
-    let table = Table::open(path, true).expect("a table");
+    let [table, lm, weights, text, first, pops @ ..] = &args[..] else {
+        panic!("GRAMMAR.gz, or TABLE LM WEIGHTS TEXT FIRST POP…")
+    };
+    let table = Table::open(table.as_ref(), true).expect("a table");
     let lm = Lm::load(lm).expect("a language model");
     let dense = Dense::of_cdec(&table);
     let model = Arc::new(Model::new(table, lm, dense, Extras::default()).expect("a model"));
@@ -54,7 +56,8 @@ fn main() {
     for pop in pops {
         let pop_limit = pop.parse().expect("a pop limit");
         let weights = Weights::new(named.iter().map(|(name, value)| (name.as_str(), *value)));
-        let settings = Settings { pop_limit, ..Settings::default() };
+        let growing = std::env::var_os("GROWING").is_some();
+        let settings = Settings { pop_limit, growing, ..Settings::default() };
         let decoder = Decoder::new(model.clone(), weights, settings);
         for round in 0..2 {
             let start = seconds();

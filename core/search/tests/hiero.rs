@@ -256,13 +256,15 @@ proptest! {
         rules in rules(),
         text in sentence(5),
         order in 1..=4usize,
+        growing in any::<bool>(),
     ) {
         let model = model(&rules, order, true, Extras::default());
         let words = text.split(' ').filter(|word| !word.is_empty()).collect();
         let all = Twin { rules: &rules, words, max_span: 3 }.all(model.lm());
         prop_assume!(all.is_some());
         let all = all.unwrap();
-        let decoder = decoder(&model, &CDEC, 0);
+        let settings = Settings { pop_limit: 0, max_span: 3, growing, ..Settings::default() };
+        let decoder = Decoder::new(model.clone(), Weights::new(CDEC), settings);
         let found = decode(&decoder, &Input::plain(&text));
         prop_assert!((found.score().unwrap() - all[0].0).abs() < 1e-4);
         let mut collected = Collected::default();
@@ -286,11 +288,12 @@ proptest! {
         text in sentence(7),
         pop_limit in prop_oneof![Just(0usize), 1..30usize],
         limit in 0..3usize,
+        growing in any::<bool>(),
     ) {
         let model = model(&rules, 3, false, sparse());
         let weights = [("lm", 0.4), ("words", -0.1), ("unknown", -1.0), ("arity-1", 0.2)];
         let weights = [&weights[..], &CDEC[..1], &SPARSE].concat();
-        let settings = Settings { pop_limit, table_limit: limit, ..Settings::default() };
+        let settings = Settings { pop_limit, table_limit: limit, growing, ..Settings::default() };
         let named = Weights::new(weights.iter().copied());
         let decoder = Decoder::new(model.clone(), named, settings);
         let found = decode(&decoder, &Input::plain(&text));

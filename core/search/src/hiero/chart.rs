@@ -28,28 +28,12 @@ pub struct Way {
     /// Which rule of the bundle's group.
     pub entry: u32,
     pub tails: [u32; 2],
+    /// The score without those of the tails.
+    pub own: f32,
     /// Decimal logarithm of what the language model gives beyond the tails.
     pub lm: f32,
     /// Another way to build the same vertex.
     pub next: u32,
-}
-
-/// The vertices of a span, best first.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Cell {
-    pub start: u32,
-    pub end: u32,
-}
-
-impl Cell {
-    #[inline]
-    pub fn len(self) -> usize {
-        (self.end - self.start) as usize
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.end == self.start
-    }
 }
 
 /// The rules of a source side at one place.
@@ -59,8 +43,8 @@ pub struct Bundle {
     pub span: (u32, u32),
     /// Spans under the gaps.
     pub gaps: [(u32, u32); 2],
-    /// Vertices for the gaps.
-    pub tails: [Cell; 2],
+    /// Cells with the vertices for the gaps.
+    pub tails: [u32; 2],
     /// Where [`Chart::placed`] has its rules, if the place matters for their scores.
     pub placed: u32,
 }
@@ -89,6 +73,8 @@ pub enum From {
 #[derive(Default)]
 pub struct Chart {
     pub vertices: Vec<Vertex>,
+    /// The vertices so that tails come first; known when all are built.
+    pub order: Vec<u32>,
     /// States of the features of strings, some for each vertex.
     pub strings: Vec<u64>,
     pub ways: Vec<Way>,
@@ -124,6 +110,23 @@ impl Chart {
 
     pub fn entry(&self, way: &Way) -> &Entry {
         &self.group(&self.bundles[way.bundle as usize]).entries[way.entry as usize]
+    }
+
+    /// Finds the best way to each vertex anew: those found late may make others better.
+    pub fn settle(&mut self) {
+        for at in 0..self.order.len() {
+            let vertex = self.order[at];
+            let scored = |way: u32| {
+                let Way { tails, own, .. } = self.ways[way as usize];
+                let tails = tails.into_iter().filter(|&tail| tail != NONE);
+                (own + tails.map(|tail| self.vertices[tail as usize].score).sum::<f32>(), way)
+            };
+            let best = self.ways_to(vertex).map(scored).max_by(|a, b| a.0.total_cmp(&b.0));
+            if let Some((score, best)) = best {
+                let vertex = &mut self.vertices[vertex as usize];
+                (vertex.score, vertex.best) = (score, best);
+            }
+        }
     }
 
     /// Numbers of all ways to build a vertex.

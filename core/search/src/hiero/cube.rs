@@ -1,4 +1,4 @@
-//! Cube pruning of one span.
+//! Cubes of one span: the best first, as many as are wanted.
 //!
 //! Every rule is a cube: its axes are the vertices for its gaps, best first. As in cdec, all rules
 //! of a span begin at the corner, and each that is taken brings in its neighbours. What is taken
@@ -11,12 +11,41 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashSet;
 use tunesmith_lm::{Ends, Model as Lm};
 
-use super::chart::{Cell, Chart, From, NONE, Vertex, Way};
+use super::chart::{Chart, From, NONE, Vertex, Way};
 use super::decoder::Decoder;
 use super::group::{Entry, Group};
 use crate::Sentence;
 use crate::features::Total;
 use crate::weights::KeyMap;
+
+/// What a search is about.
+#[derive(Clone, Copy)]
+pub struct Context<'c> {
+    pub decoder: &'c Decoder,
+    pub sentence: &'c Sentence<'c>,
+}
+
+impl Context<'_> {
+    /// States of string features that each vertex has.
+    fn width(&self) -> usize {
+        self.decoder.model.extras.string.len()
+    }
+}
+
+/// Where the vertices for gaps come from.
+pub trait Tails {
+    /// Whether all of them have been built.
+    const BUILT: bool;
+
+    /// A vertex of a cell by its rank, if the cell has so many.
+    fn vertex(
+        &mut self,
+        context: Context<'_>,
+        chart: &mut Chart,
+        cell: u32,
+        rank: u32,
+    ) -> Option<u32>;
+}
 
 /// A rule over vertices with its exact score.
 struct Candidate {
@@ -24,31 +53,68 @@ struct Candidate {
     entry: u32,
     /// Ranks of the vertices in their cells.
     ranks: [u32; 2],
+    tails: [u32; 2],
     /// What the place of the rule adds to its score.
     extra: f32,
     score: f32,
+    /// What is not the score of the tails.
+    own: f32,
     lm: f32,
     ends: Ends,
 }
 
-/// Builds one span after the other, keeping its buffers.
+/// What is known of the cubes of a span.
 #[derive(Default)]
-pub struct Cube {
+pub struct Frontier {
+    /// The bundles of the span, and the rank of the next rule of each.
+    first: usize,
+    next: Vec<u32>,
+    begun: bool,
     /// Scores in an order-preserving code, and behind them what has the score: a candidate
     /// (even), or the next rule of a bundle (odd).
     heap: BinaryHeap<u64>,
     candidates: Vec<Candidate>,
     strings: Vec<u64>,
-    /// The rank of the next rule, for each bundle of the span.
-    next: Vec<u32>,
     /// Places inside cubes that were reached; those at their sides have one way to reach them.
     seen: FxHashSet<(u32, u32, u32, u32)>,
-    vertices: Vec<Vertex>,
-    vertex_strings: Vec<u64>,
     index: KeyMap<u32>,
-    order: Vec<u32>,
+    /// The vertices in the order in which they were found.
+    pub list: Vec<u32>,
+    pub taken: usize,
     /// Exact scores computed so far.
     pub evaluated: u64,
+}
+
+impl Frontier {
+    /// Turns to the bundles `first..end`; buffers are kept.
+    pub fn turn(&mut self, first: usize, end: usize) {
+        self.first = first;
+        self.next.clear();
+        self.next.resize(end - first, 0);
+        self.begun = false;
+        self.heap.clear();
+        self.candidates.clear();
+        self.strings.clear();
+        self.seen.clear();
+        self.index.clear();
+        self.list.clear();
+        self.taken = 0;
+    }
+
+    /// Takes the best candidates until `enough` says so or there are none.
+    pub fn run(
+        &mut self,
+        context: Context<'_>,
+        chart: &mut Chart,
+        tails: &mut impl Tails,
+        enough: impl Fn(&Frontier) -> bool,
+    ) {
+        let mut span = Span { frontier: self, context, chart, tails };
+        if !span.frontier.begun {
+            span.begin();
+        }
+        while !enough(span.frontier) && span.step() {}
+    }
 }
 
 /// Numbers sort as the scores do.
@@ -58,92 +124,59 @@ fn code(score: f32) -> u64 {
     u64::from(flipped) << 32
 }
 
-impl Cube {
-    /// Builds a span from the bundles `first..`.
-    pub fn build(
-        &mut self,
-        decoder: &Decoder,
-        sentence: &Sentence<'_>,
-        chart: &mut Chart,
-        first: usize,
-    ) -> Cell {
-        let mut span = Span { cube: self, decoder, sentence, chart, first };
-        span.run();
-        self.finish(chart, decoder.model.extras.string.len())
-    }
-
-    /// Moves what was built to the chart, best first.
-    fn finish(&mut self, chart: &mut Chart, width: usize) -> Cell {
-        let start = chart.vertices.len();
-        self.order.clear();
-        self.order.extend(0..self.vertices.len() as u32);
-        let score = |&vertex: &u32| self.vertices[vertex as usize].score;
-        self.order.sort_by(|a, b| score(b).total_cmp(&score(a)));
-        for &vertex in &self.order {
-            let vertex = vertex as usize;
-            chart.vertices.push(self.vertices[vertex]);
-            chart.strings.extend_from_slice(&self.vertex_strings[vertex * width..][..width]);
-        }
-        self.vertices.clear();
-        self.vertex_strings.clear();
-        self.index.clear();
-        self.candidates.clear();
-        self.strings.clear();
-        self.seen.clear();
-        self.heap.clear();
-        Cell { start: start as u32, end: chart.vertices.len() as u32 }
-    }
+struct Span<'f, T> {
+    frontier: &'f mut Frontier,
+    context: Context<'f>,
+    chart: &'f mut Chart,
+    tails: &'f mut T,
 }
 
-struct Span<'c> {
-    cube: &'c mut Cube,
-    decoder: &'c Decoder,
-    sentence: &'c Sentence<'c>,
-    chart: &'c mut Chart,
-    first: usize,
-}
+impl<T: Tails> Span<'_, T> {
+    fn begin(&mut self) {
+        self.frontier.begun = true;
+        let mut heap = std::mem::take(&mut self.frontier.heap).into_vec();
+        heap.extend((0..self.frontier.next.len() as u32).filter_map(|bundle| self.hope(bundle)));
+        self.frontier.heap = heap.into();
+    }
 
-impl Span<'_> {
-    fn run(&mut self) {
-        let bundles = self.chart.bundles.len() - self.first;
-        self.cube.next.clear();
-        self.cube.next.resize(bundles, 0);
-        let mut heap = std::mem::take(&mut self.cube.heap).into_vec();
-        heap.extend((0..bundles as u32).filter_map(|bundle| self.hope(bundle)));
-        self.cube.heap = heap.into();
-        let mut left = match self.decoder.settings.pop_limit {
-            0 => usize::MAX,
-            limit => limit,
-        };
-        while left > 0
-            && let Some(top) = self.cube.heap.pop()
-        {
+    /// Takes the best candidate, if there is one.
+    fn step(&mut self) -> bool {
+        while let Some(top) = self.frontier.heap.pop() {
             let number = (top as u32) >> 1;
-            let candidate = if top & 1 == 1 { self.next(number) } else { number };
-            let exact = code(self.cube.candidates[candidate as usize].score);
-            let waits = self.cube.heap.peek().is_some_and(|&other| other >> 32 > exact >> 32);
-            if top & 1 == 1 && waits {
-                self.cube.heap.push(exact | u64::from(candidate << 1));
-                continue;
+            if top & 1 == 0 {
+                self.take(number);
+                return true;
             }
-            self.take(candidate);
-            left -= 1;
+            let candidate = self.next(number);
+            let exact = code(self.frontier.candidates[candidate as usize].score);
+            if self.frontier.heap.peek().is_none_or(|&other| other >> 32 <= exact >> 32) {
+                self.take(candidate);
+                return true;
+            }
+            self.frontier.heap.push(exact | u64::from(candidate << 1));
         }
+        false
+    }
+
+    fn vertex(&mut self, cell: u32, rank: u32) -> Option<u32> {
+        self.tails.vertex(self.context, self.chart, cell, rank)
     }
 
     /// What the next rule of a bundle could reach.
-    fn hope(&self, number: u32) -> Option<u64> {
-        let bundle = &self.chart.bundles[self.first + number as usize];
-        let group = self.chart.group(bundle);
-        let rank = self.cube.next[number as usize];
+    fn hope(&mut self, number: u32) -> Option<u64> {
+        let bundle = self.chart.bundles[self.frontier.first + number as usize];
+        let group = self.chart.group(&bundle);
+        let gaps = group.gaps;
+        let rank = self.frontier.next[number as usize];
         if rank as usize >= group.entries.len() {
             return None;
         }
-        let (entry, extra) = self.chart.ranked(bundle, rank);
+        let (entry, extra) = self.chart.ranked(&bundle, rank);
         let mut hope = group.entries[entry as usize].hope + extra;
-        let gain = self.decoder.weighted.gain;
-        for cell in &bundle.tails[..group.gaps] {
-            let best = &self.chart.vertices[cell.start as usize];
+        let gain = self.context.decoder.weighted.gain;
+        for &cell in &bundle.tails[..gaps] {
+            let best = self.vertex(cell, 0)?;
+            let best = &self.chart.vertices[best as usize];
             hope += best.score - gain * best.ends.preliminary();
         }
         Some(code(hope) | u64::from(number << 1 | 1))
@@ -151,155 +184,167 @@ impl Span<'_> {
 
     /// Scores the next rule of a bundle at the corner of its cube, and lets the one behind it wait.
     fn next(&mut self, number: u32) -> u32 {
-        let bundle = &self.chart.bundles[self.first + number as usize];
-        let (entry, extra) = self.chart.ranked(bundle, self.cube.next[number as usize]);
-        self.cube.next[number as usize] += 1;
+        let bundle = self.chart.bundles[self.frontier.first + number as usize];
+        let (entry, extra) = self.chart.ranked(&bundle, self.frontier.next[number as usize]);
+        self.frontier.next[number as usize] += 1;
         if let Some(hope) = self.hope(number) {
-            self.cube.heap.push(hope);
+            self.frontier.heap.push(hope);
         }
-        let corner = self.evaluate(number, entry, [0, 0], extra);
-        if self.chart.from(&self.chart.bundles[self.first + number as usize]) == From::First {
-            self.begin_all(number);
+        let mut tails = [NONE; 2];
+        let gaps = self.chart.group(&bundle).gaps;
+        for (tail, cell) in tails.iter_mut().zip(bundle.tails).take(gaps) {
+            *tail = self.vertex(cell, 0).unwrap_or(NONE);
+        }
+        let corner = self.evaluate(number, entry, [0, 0], tails, extra);
+        if self.begins(number) {
+            // What follows the beginning of the sentence is scored at once, each for itself:
+            // strings that do not sound like a beginning would hide better ones behind them.
+            for rank in 1.. {
+                let Some(tail) = self.vertex(bundle.tails[1], rank) else { break };
+                self.push(number, entry, [0, rank], [tails[0], tail], extra);
+            }
         }
         corner
     }
 
-    /// What follows the beginning of the sentence is scored at once, each for itself: strings
-    /// that do not sound like a beginning would hide better ones behind them.
-    fn begin_all(&mut self, number: u32) {
-        let cell = self.chart.bundles[self.first + number as usize].tails[1];
-        for rank in 1..cell.len() as u32 {
-            self.reach(number, 0, [0, rank], 1, 0.0);
-        }
+    /// Whether all places of a cube are reached at once.
+    fn begins(&self, number: u32) -> bool {
+        let bundle = &self.chart.bundles[self.frontier.first + number as usize];
+        T::BUILT && self.chart.from(bundle) == From::First
     }
 
     /// The exact score of a rule over vertices.
-    fn evaluate(&mut self, number: u32, entry: u32, ranks: [u32; 2], extra: f32) -> u32 {
-        self.cube.evaluated += 1;
-        let model = &*self.decoder.model;
-        let bundle = &self.chart.bundles[self.first + number as usize];
+    fn evaluate(
+        &mut self,
+        number: u32,
+        entry: u32,
+        ranks: [u32; 2],
+        tails: [u32; 2],
+        extra: f32,
+    ) -> u32 {
+        self.frontier.evaluated += 1;
+        let decoder = self.context.decoder;
+        let model = &*decoder.model;
+        let bundle = &self.chart.bundles[self.frontier.first + number as usize];
         let group = self.chart.group(bundle);
         let rule = &group.entries[entry as usize];
-        let vertex =
-            |gap: usize| &self.chart.vertices[(bundle.tails[gap].start + ranks[gap]) as usize];
-        let mut score = rule.score + extra;
+        let vertex = |gap: usize| &self.chart.vertices[tails[gap] as usize];
+        let (mut own, mut below) = (rule.score + extra, 0.0);
         let mut lm = rule.lm;
         let ends = match group.gaps {
             0 => group.run(rule, 0).unwrap_or(Ends::EMPTY),
             1 => {
                 let tail = vertex(0);
-                score += tail.score;
+                below = tail.score;
                 let (change, ends) = fill(&model.lm, group, rule, &tail.ends, None);
                 lm += change;
-                score += self.decoder.weighted.lm * change;
+                own += decoder.weighted.lm * change;
                 ends
             }
             _ => {
                 let (tails, order) = ([vertex(0), vertex(1)], usize::from(rule.swapped));
-                score += tails[0].score + tails[1].score;
+                below = tails[0].score + tails[1].score;
                 let (one, two) = (&tails[order].ends, &tails[1 - order].ends);
                 let (change, ends) = fill(&model.lm, group, rule, one, Some(two));
                 lm += change;
-                score += self.decoder.weighted.lm * change;
+                own += decoder.weighted.lm * change;
                 ends
             }
         };
-        if !model.extras.string.is_empty() {
-            let width = model.extras.string.len();
-            let mut total = Total { weights: &self.decoder.weighted.named, sum: 0.0 };
+        let width = self.context.width();
+        if width > 0 {
+            let mut total = Total { weights: &decoder.weighted.named, sum: 0.0 };
             for (at, feature) in model.extras.string.iter().enumerate() {
-                let states = [0, 1].map(|gap| match gap < group.gaps {
-                    true => {
-                        let tail = (bundle.tails[gap].start + ranks[gap]) as usize;
-                        self.chart.strings[tail * width + at]
-                    }
-                    false => 0,
-                });
+                let state = |tail: u32| self.chart.strings[tail as usize * width + at];
+                let states = tails.map(|tail| if tail == NONE { 0 } else { state(tail) });
                 let target = group.target(entry as usize);
-                let tails = &states[..group.gaps];
-                let state = feature.join(target, tails, self.sentence, &mut total);
-                self.cube.strings.push(state);
+                let states = &states[..group.gaps];
+                let state = feature.join(target, states, self.context.sentence, &mut total);
+                self.frontier.strings.push(state);
             }
-            score += total.sum as f32;
+            own += total.sum as f32;
         }
-        self.cube.candidates.push(Candidate {
-            bundle: number,
-            entry,
-            ranks,
-            extra,
-            score,
-            lm,
-            ends,
-        });
-        self.cube.candidates.len() as u32 - 1
+        let score = own + below;
+        let candidate =
+            Candidate { bundle: number, entry, ranks, tails, extra, score, own, lm, ends };
+        self.frontier.candidates.push(candidate);
+        self.frontier.candidates.len() as u32 - 1
     }
 
     /// Adds a candidate to the vertex it belongs to, and its neighbours to the heap.
     fn take(&mut self, number: u32) {
-        let width = self.decoder.model.extras.string.len();
-        let cube = &mut *self.cube;
-        let candidate = &cube.candidates[number as usize];
-        let bundle = &self.chart.bundles[self.first + candidate.bundle as usize];
-        let gaps = self.chart.group(bundle).gaps;
-        let mut way = Way {
-            bundle: self.first as u32 + candidate.bundle,
-            entry: candidate.entry,
-            tails: [NONE; 2],
-            lm: candidate.lm,
-            next: NONE,
-        };
-        for gap in 0..gaps {
-            way.tails[gap] = bundle.tails[gap].start + candidate.ranks[gap];
-        }
-        let strings = &cube.strings[number as usize * width..][..width];
+        let width = self.context.width();
+        let frontier = &mut *self.frontier;
+        let candidate = &frontier.candidates[number as usize];
+        let Candidate { bundle, entry, ranks, tails, extra, score, own, lm, .. } = *candidate;
+        let number_of_bundle = (frontier.first + bundle as usize) as u32;
+        let mut way = Way { bundle: number_of_bundle, entry, tails, own, lm, next: NONE };
+        let strings = &frontier.strings[number as usize * width..][..width];
         let mut key = strings.iter().fold(candidate.ends.key(), |key, state| {
             (key ^ state).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         });
-        let added = self.chart.ways.len() as u32;
+        let (added, new) = (self.chart.ways.len() as u32, self.chart.vertices.len() as u32);
         loop {
-            let at = *cube.index.entry(key).or_insert(cube.vertices.len() as u32) as usize;
-            let Some(vertex) = cube.vertices.get_mut(at) else {
-                let Candidate { score, ends, .. } = *candidate;
-                cube.vertices.push(Vertex { score, best: added, ways: added, ends });
-                cube.vertex_strings.extend_from_slice(strings);
+            let at = *frontier.index.entry(key).or_insert(new);
+            if at == new {
+                let ends = candidate.ends;
+                self.chart.vertices.push(Vertex { score, best: added, ways: added, ends });
+                self.chart.strings.extend_from_slice(strings);
+                frontier.list.push(new);
                 break;
-            };
+            }
+            let vertex = &mut self.chart.vertices[at as usize];
             let same = vertex.ends == candidate.ends
-                && cube.vertex_strings[at * width..][..width] == *strings;
+                && self.chart.strings[at as usize * width..][..width] == *strings;
             if same {
                 way.next = vertex.ways;
                 vertex.ways = added;
-                if candidate.score > vertex.score {
-                    (vertex.score, vertex.best) = (candidate.score, added);
+                if score > vertex.score {
+                    (vertex.score, vertex.best) = (score, added);
                 }
                 break;
             }
             key = key.wrapping_add(1);
         }
         self.chart.ways.push(way);
-        let Candidate { bundle, entry, ranks, extra, .. } = *candidate;
-        let from = self.chart.from(&self.chart.bundles[self.first + bundle as usize]);
-        for gap in (0..gaps).filter(|_| from != From::First) {
+        frontier.taken += 1;
+        if self.begins(bundle) {
+            return;
+        }
+        for gap in (0..2).filter(|&gap| tails[gap] != NONE) {
             let mut ranks = ranks;
             ranks[gap] += 1;
-            self.reach(bundle, entry, ranks, gap, extra);
+            self.reach(bundle, entry, ranks, tails, gap, extra);
         }
     }
 
-    /// Scores a place in a cube if there is one and it was not reached before.
-    fn reach(&mut self, number: u32, entry: u32, ranks: [u32; 2], gap: usize, extra: f32) {
-        let bundle = &self.chart.bundles[self.first + number as usize];
-        let inside = (ranks[gap] as usize) < bundle.tails[gap].len();
-        if !inside
-            || ranks[0] > 0
-                && ranks[1] > 0
-                && !self.cube.seen.insert((number, entry, ranks[0], ranks[1]))
-        {
+    /// Scores the next place in a cube along one axis, if there is one that was not reached
+    /// before.
+    fn reach(
+        &mut self,
+        number: u32,
+        entry: u32,
+        ranks: [u32; 2],
+        mut tails: [u32; 2],
+        gap: usize,
+        extra: f32,
+    ) {
+        let place = (number, entry, ranks[0], ranks[1]);
+        if ranks[0] > 0 && ranks[1] > 0 && !self.frontier.seen.insert(place) {
             return;
         }
-        let candidate = self.evaluate(number, entry, ranks, extra);
-        let score = self.cube.candidates[candidate as usize].score;
-        self.cube.heap.push(code(score) | u64::from(candidate << 1));
+        let cell = self.chart.bundles[self.frontier.first + number as usize].tails[gap];
+        if let Some(tail) = self.vertex(cell, ranks[gap]) {
+            tails[gap] = tail;
+            self.push(number, entry, ranks, tails, extra);
+        }
+    }
+
+    /// Scores a place in a cube and lets it wait for its turn.
+    fn push(&mut self, number: u32, entry: u32, ranks: [u32; 2], tails: [u32; 2], extra: f32) {
+        let candidate = self.evaluate(number, entry, ranks, tails, extra);
+        let score = self.frontier.candidates[candidate as usize].score;
+        self.frontier.heap.push(code(score) | u64::from(candidate << 1));
     }
 }
 

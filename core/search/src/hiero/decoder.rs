@@ -23,35 +23,44 @@ pub struct Settings {
     /// hope to gain before they are scored exactly. With 1 the order in which they are taken is
     /// that of exact scores; with less, fewer are scored.
     pub hope: f32,
+    /// Whether spans are built as far as larger ones ask for (cube growing) and not as far as
+    /// the pop limit lets them (cube pruning).
+    pub growing: bool,
     /// Longer sentences are translated in pieces.
     pub max_words: usize,
 }
 
 impl Settings {
     /// Names and meanings, for help and messages.
-    pub const NAMES: [(&'static str, &'static str); 5] = [
+    pub const NAMES: [(&'static str, &'static str); 6] = [
         ("pop_limit", "rules over vertices that are taken for each span; 0 takes all"),
         ("max_span", "words that a rule may cover, those under its gaps included"),
         ("table_limit", "translations of a source side that are looked at; 0 for all"),
         ("hope", "what unscored rules hope to gain by their context, from 0 to 1 (exact order)"),
+        ("growing", "1 builds spans as far as larger ones ask for (cube growing)"),
         ("max_words", "words of a sentence; longer ones are translated in pieces"),
     ];
 
     /// Changes a setting.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
-        if name == "hope" && (0.0..=1.0).contains(&value) {
-            self.hope = value as f32;
-            return Ok(());
-        }
+        let wrong = |wanted: &str| {
+            Err(Error::new(format!("{name} cannot be {value}")).remedy(format!("give {wanted}")))
+        };
         let place = match name {
             "pop_limit" => &mut self.pop_limit,
             "max_span" => &mut self.max_span,
             "table_limit" => &mut self.table_limit,
             "max_words" => &mut self.max_words,
-            "hope" => {
-                return Err(Error::new(format!("hope cannot be {value}"))
-                    .remedy("give a number from 0 to 1"));
+            "hope" if (0.0..=1.0).contains(&value) => {
+                self.hope = value as f32;
+                return Ok(());
             }
+            "hope" => return wrong("a number from 0 to 1"),
+            "growing" if value == 0.0 || value == 1.0 => {
+                self.growing = value == 1.0;
+                return Ok(());
+            }
+            "growing" => return wrong("0 or 1"),
             _ => {
                 let known = Settings::NAMES.map(|known| known.0).join(", ");
                 return Err(Error::new(format!("no setting {name}"))
@@ -59,18 +68,29 @@ impl Settings {
             }
         };
         let least = if matches!(name, "pop_limit" | "table_limit") { 0.0 } else { 1.0 };
-        if value < least || value.fract() != 0.0 || value >= f64::from(u32::MAX) {
-            return Err(Error::new(format!("{name} cannot be {value}"))
-                .remedy(format!("give a whole number that is at least {least}")));
+        if !(least..f64::from(u32::MAX)).contains(&value) || value.fract() != 0.0 {
+            return wrong(&format!("a whole number that is at least {least}"));
         }
         *place = value as usize;
         Ok(())
+    }
+
+    /// The pop limit as a number that can be reached.
+    pub(super) fn most(&self) -> usize {
+        if self.pop_limit == 0 { usize::MAX } else { self.pop_limit }
     }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { pop_limit: 200, max_span: 10, table_limit: 0, hope: 0.5, max_words: 200 }
+        Settings {
+            pop_limit: 200,
+            max_span: 10,
+            table_limit: 0,
+            hope: 0.5,
+            growing: false,
+            max_words: 200,
+        }
     }
 }
 

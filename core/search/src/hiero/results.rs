@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use tunesmith_rules::Symbol;
 use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
 
-use super::chart::{Bundle, Cell, Chart, From, NONE, Way};
+use super::chart::{Bundle, Chart, From, NONE, Way};
 use super::decoder::Decoder;
 use super::search::{ranges, source_side};
 use crate::Sentence;
@@ -17,7 +17,7 @@ pub struct Found<'d> {
     sentence: Sentence<'d>,
     chart: Chart,
     /// The vertices of the whole sentence.
-    goal: Cell,
+    goal: Vec<u32>,
     /// The best of them, and its score with the end of the sentence.
     best: (u32, f32),
     evaluated: u64,
@@ -28,12 +28,13 @@ impl<'d> Found<'d> {
         decoder: &'d Decoder,
         sentence: Sentence<'d>,
         chart: Chart,
-        goal: Cell,
+        goal: Vec<u32>,
         evaluated: u64,
     ) -> Found<'d> {
-        let best = (goal.start, f32::NEG_INFINITY);
+        let best = (NONE, f32::NEG_INFINITY);
         let mut found = Found { decoder, sentence, chart, goal, best, evaluated };
-        for vertex in goal.start..goal.end {
+        for at in 0..found.goal.len() {
+            let vertex = found.goal[at];
             let mut total = Total { weights: &decoder.weighted.named, sum: 0.0 };
             found.end_strings(vertex, &mut total);
             let score = found.chart.vertices[vertex as usize].score
@@ -61,7 +62,7 @@ impl<'d> Found<'d> {
     }
 
     fn best_way(&self, vertex: u32) -> Option<&Way> {
-        self.chart.ways.get(self.chart.vertices[vertex as usize].best as usize)
+        self.chart.ways.get(self.chart.vertices.get(vertex as usize)?.best as usize)
     }
 
     fn target(&self, way: &Way) -> &[Symbol] {
@@ -214,8 +215,8 @@ impl Outcome for Found<'_> {
         };
         let size = self.chart.vertices.len();
         let mut wanted = vec![false; size];
-        wanted[self.goal.start as usize..self.goal.end as usize].fill(true);
-        for vertex in (0..size as u32).rev() {
+        self.goal.iter().for_each(|&vertex| wanted[vertex as usize] = true);
+        for &vertex in self.chart.order.iter().rev() {
             if wanted[vertex as usize] {
                 let tails =
                     self.chart.ways_to(vertex).flat_map(|way| self.chart.ways[way as usize].tails);
@@ -223,7 +224,7 @@ impl Outcome for Found<'_> {
             }
         }
         let mut numbers = vec![Edge::NONE; size];
-        for vertex in (0..size as u32).filter(|&vertex| wanted[vertex as usize]) {
+        for &vertex in self.chart.order.iter().filter(|&&vertex| wanted[vertex as usize]) {
             if self.chart.vertices[vertex as usize].ways == NONE {
                 continue;
             }
@@ -233,7 +234,7 @@ impl Outcome for Found<'_> {
             }
         }
         export.builder.node();
-        for vertex in self.goal.start..self.goal.end {
+        for &vertex in &self.goal {
             let tail = numbers[vertex as usize];
             let side = (tail != Edge::NONE).then_some(Side::Gap(0));
             let rule = export.builder.rule([], side);

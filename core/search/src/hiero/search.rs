@@ -1,5 +1,5 @@
 //! The search: spans from right to left and from short to long, then the sentence from left to
-//! right, each with cube pruning (Chiang 2007).
+//! right.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use tunesmith_align::Link;
 use tunesmith_rules::{Node, Symbol};
 
-use super::chart::{Bundle, Cell, Chart, From, NONE, Placed, Vertex};
-use super::cube::Cube;
+use super::cells::Cells;
+use super::chart::{Bundle, Chart, From, NONE, Placed, Vertex};
+use super::cube::Context;
 use super::decoder::Decoder;
 use super::group::{Group, extra};
 use super::matches::{Match, Walk};
@@ -29,12 +30,11 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
     let given = input.given.iter().map(|given| given.span.len());
     let longest = given.fold(decoder.settings.max_span, usize::max);
     let mut search = Search {
-        decoder,
-        sentence: &sentence,
+        context: Context { decoder, sentence: &sentence },
         chart,
-        cube: Cube::default(),
+        cells: Cells::new(decoder.settings.growing),
         known: FxHashMap::default(),
-        cells: Cells::new(length, longest),
+        spans: Spans::new(length, longest),
         source: Vec::new(),
         frame: Input { words: Vec::new(), given: Vec::new(), ..input.clone() },
         exclusive: (input.given.iter().filter(|given| given.exclusive))
@@ -43,7 +43,7 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
     };
     search.spans(&lone);
     let goal = search.sentence(glue);
-    let (chart, evaluated) = (search.chart, search.cube.evaluated);
+    let (chart, evaluated) = (search.chart, search.cells.evaluated());
     Found::new(decoder, sentence, chart, goal, evaluated)
 }
 
@@ -118,38 +118,34 @@ fn glue(decoder: &Decoder, chart: &mut Chart) -> [u32; 2] {
     })
 }
 
-/// The vertices of spans that rules may cover.
-struct Cells {
+/// The cells of spans that rules may cover.
+struct Spans {
     width: usize,
-    list: Vec<Cell>,
+    list: Vec<Option<u32>>,
 }
 
-impl Cells {
-    fn new(words: usize, max_span: usize) -> Cells {
+impl Spans {
+    fn new(words: usize, max_span: usize) -> Spans {
         let width = max_span.clamp(1, words.max(1));
-        Cells { width, list: vec![Cell::default(); words * width] }
+        Spans { width, list: vec![None; words * width] }
     }
 
-    fn get(&self, span: Range<usize>) -> Cell {
-        if span.len() > self.width {
-            return Cell::default();
-        }
+    fn get(&self, span: Range<usize>) -> Option<u32> {
         self.list[span.start * self.width + span.len() - 1]
     }
 
-    fn set(&mut self, span: Range<usize>, cell: Cell) {
+    fn set(&mut self, span: Range<usize>, cell: Option<u32>) {
         self.list[span.start * self.width + span.len() - 1] = cell;
     }
 }
 
-struct Search<'s, 'd> {
-    decoder: &'d Decoder,
-    sentence: &'s Sentence<'d>,
+struct Search<'s> {
+    context: Context<'s>,
     chart: Chart,
-    cube: Cube,
+    cells: Cells,
     /// Groups of the nodes seen in this sentence.
     known: FxHashMap<u32, Option<u32>>,
-    cells: Cells,
+    spans: Spans,
     source: Vec<Symbol>,
     /// Walls and zones.
     frame: Input<'s>,
@@ -157,32 +153,33 @@ struct Search<'s, 'd> {
     exclusive: Vec<Range<usize>>,
 }
 
-impl Search<'_, '_> {
+impl Search<'_> {
     /// Builds all spans.
     fn spans(&mut self, lone: &[Lone]) {
-        let (decoder, words) = (self.decoder, self.sentence.source());
+        let Context { decoder, sentence } = self.context;
+        let words = sentence.source();
         let mut walk = Walk::new(&decoder.model.table, words);
         let mut matches = Vec::new();
         for start in (0..words.len()).rev() {
             let rest = words.len() - start;
             walk.begin(start, decoder.settings.max_span.min(rest));
-            for end in start + 1..=start + self.cells.width.min(rest) {
+            for end in start + 1..=start + self.spans.width.min(rest) {
                 let first = self.chart.bundles.len();
                 let matched = end - start <= decoder.settings.max_span;
                 if matched {
                     matches.clear();
-                    let built = |span| !self.cells.get(span).is_empty();
+                    let built = |span| self.spans.get(span).is_some();
                     walk.advance(end, built, |found| matches.push(found));
                     if self.frame.allows(&(start..end)) {
                         matches.iter().for_each(|found| self.add(start..end, found));
                     }
                 }
                 for lone in lone.iter().filter(|lone| lone.span == (start..end)) {
-                    self.bundle(lone.group, start..end, [(0, 0); 2], [Cell::default(); 2]);
+                    self.bundle(lone.group, start..end, [(0, 0); 2], [None; 2]);
                 }
-                let cell = self.cube.build(decoder, self.sentence, &mut self.chart, first);
-                self.cells.set(start..end, cell);
-                if matched && !cell.is_empty() {
+                let cell = self.cells.add(self.context, &mut self.chart, first);
+                self.spans.set(start..end, cell);
+                if matched && cell.is_some() {
                     walk.built(end);
                 }
             }
@@ -190,27 +187,28 @@ impl Search<'_, '_> {
     }
 
     /// Strings spans together; gives the vertices of the whole sentence.
-    fn sentence(&mut self, [first, glue]: [u32; 2]) -> Cell {
-        let decoder = self.decoder;
-        let start = self.chart.vertices.len() as u32;
+    fn sentence(&mut self, [first, glue]: [u32; 2]) -> Vec<u32> {
+        let Context { decoder, sentence } = self.context;
         let ends = decoder.model.lm.begin_ends();
         self.chart.vertices.push(Vertex { score: 0.0, best: NONE, ways: NONE, ends });
         let strings = decoder.model.extras.string.iter().map(|feature| feature.begin());
         self.chart.strings.extend(strings);
-        let length = self.sentence.source().len();
-        let mut prefixes = vec![Cell { start, end: start + 1 }];
-        for end in 1..=length {
+        let mut prefixes = vec![Some(self.cells.single(&self.chart))];
+        for end in 1..=sentence.source().len() {
             let bundles = self.chart.bundles.len();
-            let reached = end.saturating_sub(self.cells.width);
+            let reached = end.saturating_sub(self.spans.width);
             for (split, &prefix) in prefixes.iter().enumerate().skip(reached) {
-                let tails = [prefix, self.cells.get(split..end)];
+                let tails = [prefix, self.spans.get(split..end)];
                 let group = if split == 0 { first } else { glue };
                 let gaps = [(0, split as u32), (split as u32, end as u32)];
                 self.bundle(group, 0..end, gaps, tails);
             }
-            prefixes.push(self.cube.build(decoder, self.sentence, &mut self.chart, bundles));
+            prefixes.push(self.cells.add(self.context, &mut self.chart, bundles));
         }
-        prefixes[length]
+        match prefixes[sentence.source().len()] {
+            Some(cell) => self.cells.finish(self.context, &mut self.chart, cell),
+            None => Vec::new(),
+        }
     }
 
     /// Adds the rules of a source side at a place.
@@ -230,12 +228,12 @@ impl Search<'_, '_> {
         };
         let Some(group) = group else { return };
         let cell = |(start, end): (u32, u32)| match end {
-            0 => Cell::default(),
-            _ => self.cells.get(start as usize..end as usize),
+            0 => None,
+            _ => self.spans.get(start as usize..end as usize),
         };
         let tails = found.gaps.map(cell);
         self.bundle(group, span.clone(), found.gaps, tails);
-        if !self.decoder.model.extras.place.is_empty() {
+        if !self.context.decoder.model.extras.place.is_empty() {
             self.read_source(&span, found);
             self.place(found.node);
         }
@@ -244,32 +242,38 @@ impl Search<'_, '_> {
     /// The source side of a match.
     fn read_source(&mut self, span: &Range<usize>, found: &Match) {
         self.source.clear();
-        source_side(self.sentence.source(), span, &found.gaps, &mut self.source);
+        source_side(self.context.sentence.source(), span, &found.gaps, &mut self.source);
     }
 
     /// The group of a node whose source side was read, if it has rules.
     fn group(&mut self, node: Node) -> Option<u32> {
-        let model = &*self.decoder.model;
+        let model = &*self.context.decoder.model;
         model.table.entries(node).next()?;
-        let limit = self.decoder.settings.table_limit;
-        let group = self
-            .decoder
-            .cache
-            .get(node, || Group::of_node(model, &self.decoder.weighted, &self.source, node, limit));
+        let limit = self.context.decoder.settings.table_limit;
+        let group = self.context.decoder.cache.get(node, || {
+            Group::of_node(model, &self.context.decoder.weighted, &self.source, node, limit)
+        });
         Some(self.chart.add(group, From::Table(node)))
     }
 
-    fn bundle(&mut self, group: u32, span: Range<usize>, gaps: [(u32, u32); 2], tails: [Cell; 2]) {
+    fn bundle(
+        &mut self,
+        group: u32,
+        span: Range<usize>,
+        gaps: [(u32, u32); 2],
+        tails: [Option<u32>; 2],
+    ) {
         let filled = self.chart.groups[group as usize].0.gaps;
-        if tails[..filled].iter().all(|cell| !cell.is_empty()) {
+        if tails[..filled].iter().all(Option::is_some) {
             let span = (span.start as u32, span.end as u32);
+            let tails = tails.map(|cell| cell.unwrap_or(NONE));
             self.chart.bundles.push(Bundle { group, span, gaps, tails, placed: NONE });
         }
     }
 
     /// Scores the rules of the last bundle at their place, and sorts them again.
     fn place(&mut self, node: Node) {
-        let model = &*self.decoder.model;
+        let model = &*self.context.decoder.model;
         let Some(&bundle) = self.chart.bundles.last() else { return };
         let mut scores = Vec::new();
         let (mut target, mut links) = (Vec::new(), Vec::new());
@@ -283,12 +287,12 @@ impl Search<'_, '_> {
                 target: &target,
                 links: &links,
                 scores: entry.scores,
-                words: self.sentence,
+                words: self.context.sentence,
             };
-            let mut total = Total { weights: &self.decoder.weighted.named, sum: 0.0 };
+            let mut total = Total { weights: &self.context.decoder.weighted.named, sum: 0.0 };
             let (span, gaps) = ranges(&bundle);
             for feature in &model.extras.place {
-                feature.find(&rule, self.sentence, span.clone(), &gaps, &mut total);
+                feature.find(&rule, self.context.sentence, span.clone(), &gaps, &mut total);
             }
             scores.push(total.sum as f32);
         }
