@@ -1,4 +1,4 @@
-"""Word aligners side by side: time, memory, and how many links they share with fast_align's."""
+"""Word aligners side by side: time, memory, links shared with fast_align's, and BLEU."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data import Setting
+import sacrebleu
+
+from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.fresh import Fresh, in_fresh_process
-from benchmarks.harness import Claim, Outcome, say
+from benchmarks.harness import Cell, Claim, Outcome, say
+from tunesmith import read_pools, tune
+from tunesmith.formats import NbestWriter
 from tunesmith.training.aligners import Aligned, align
+from tunesmith.training.alignment import symmetrise_files
+from tunesmith.training.pipeline import Training, train
+from tunesmith.translation import Model
 
 MEGA = 1e6
+THREADS = 2
+ROUNDS = 3
+"""Of decoding and tuning."""
+TESTS = ("val", "test_2016_flickr", "test_2017_flickr")
 OURS = "fast_align"
 OTHERS = {"thot-fast_align": "thot", "eflomal": "eflomal"}
 """What else to measure, and the module that shows that it is installed."""
@@ -28,6 +39,43 @@ def aligned(
     source, target, forward, backward = map(Path, (*texts, *outs))
     align(source, target, Aligned(forward, backward), aligner, threads=threads)
     return _children() - before
+
+
+def translated(
+    texts: list[str], links: str, tests: dict[str, list[str]], folder: str, keep: list[Any]
+) -> dict[str, list[float]]:
+    """Train a phrase model from given links and tune it on the first test set; return the BLEU of
+    all of them, untuned and tuned."""
+    home = Path(folder)
+    training = Training(Path(texts[0]), Path(texts[1]), kind="phrase", alignment=Path(links))
+    train(training, home / "model", THREADS)
+    model = Model.load(home / "model", "phrase")
+    sources, references = (
+        [text_lines(Path(files[side])) for files in tests.values()] for side in (0, 1)
+    )
+
+    def scores(weights: Any) -> list[float]:
+        translator = model.translator(weights)
+        return [
+            sacrebleu.corpus_bleu(
+                [each.text for each in translator.batch(lines, threads=THREADS)],
+                [reference],
+                tokenize="none",
+                force=True,
+            ).score
+            for lines, reference in zip(sources, references, strict=True)
+        ]
+
+    untuned = scores(None)
+    weights: Any = None
+    lists: list[Path] = []
+    for number in range(ROUNDS):
+        lists.append(home / f"{number}.nbest")
+        with NbestWriter(lists[-1]) as out:
+            out.add(model.translator(weights).nbest(sources[0], 100, threads=THREADS).core)
+        pools = read_pools(lists, [Path(next(iter(tests.values()))[1])])
+        weights = tune(pools, "kbmira", METRIC, threads=THREADS, start=weights).weights
+    return {"untuned": untuned, "tuned": scores(weights)}
 
 
 def _children() -> float:
@@ -62,6 +110,8 @@ def aligners(setting: Setting) -> Outcome:
             taken = run.cpu + float(run.value)
             cpu.setdefault(aligner, taken)
             _row(outcome, aligner, threads, taken, run, [_links(out) for out in outs], reference)
+            if (aligner, threads) != (OURS, 1) and not setting.quick:
+                outcome.rows[-1] |= _quality(setting, texts, outs, folder / f"{aligner}.quality")
         same = [
             (folder / f"{OURS}.1.{side}").read_bytes() == (folder / f"{OURS}.2.{side}").read_bytes()
             for side in ("f", "b")
@@ -88,6 +138,8 @@ def aligners(setting: Setting) -> Outcome:
         "ones by all.",
         f"Not installed: {', '.join(o for o, m in OTHERS.items() if not find_spec(m)) or 'none'}.",
         "Peak memory is that of the calling process; sil-thot and eflomal work in others.",
+        "BLEU of phrase-based systems that differ in their links alone: with untuned weights, and "
+        f"after {ROUNDS} rounds of kbmira on val (one seed).",
     ]
     return outcome
 
@@ -114,6 +166,30 @@ def _row(
             "backward links, %": shared[1],
         }
     )
+
+
+def _quality(
+    setting: Setting, texts: list[Path], outs: list[Path], folder: Path
+) -> dict[str, Cell]:
+    """Return the BLEU of a system made from both directions' links, tuned and untuned."""
+    folder.mkdir()
+    symmetrise_files(outs[0], outs[1], folder / "links")
+    tests = {
+        test: [str(setting.file("multi30k", f"{test}.{side}.gz")) for side in ("de", "en")]
+        for test in TESTS
+    }
+    run = in_fresh_process(
+        "benchmarks.aligners_bench:translated",
+        texts=list(map(str, texts)),
+        links=str(folder / "links"),
+        tests=tests,
+        folder=str(folder),
+    )
+    say(f"    BLEU untuned {run.value['untuned']}, tuned {run.value['tuned']}")
+    return {
+        f"BLEU {test}": f"{before:.2f} → {after:.2f}"
+        for test, before, after in zip(TESTS, run.value["untuned"], run.value["tuned"], strict=True)
+    }
 
 
 def _links(path: Path) -> list[set[bytes]]:

@@ -118,7 +118,7 @@ def train(
     for name, size in summary["files"].items():
         sizes.add_row(name, f"{size / 1e6:.1f}")
     out.print(sizes)
-    note(f"model in {model}; tunesmith inspect {model} PHRASE shows its rules")
+    note(f"model in {model}: see tunesmith translate {model}, tunesmith inspect {model} PHRASE")
 
 
 class Bars:
