@@ -100,6 +100,16 @@ class Spaces(ABC):
         """Return the choices with the best (or worst) corpus score that can be found."""
 
     @abstractmethod
+    def consensus(
+        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+    ) -> Positions:
+        """Return the hypotheses of highest BLEU against the expected n-gram counts under exp(α s).
+
+        Minimum Bayes risk decoding as in DeNero, Chiang & Knight 2009: the gain of the expectation
+        stands for the expectation of gains. Forests are stood for by their best strings.
+        """
+
+    @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Spaces:
         """Return some of the sentences."""
 
@@ -284,6 +294,12 @@ class Pools(Spaces):
         """Return the choices with the best (or worst) corpus score that exchanging finds."""
         return self.core.oracle(self.table(metric), metric.native, best)
 
+    def consensus(
+        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+    ) -> Positions:
+        """Return the hypothesis of each list that the others agree with best."""
+        return self.core.consensus(self.vector(weights), alpha, threads)
+
     def subset(self, sentences: Sequence[int]) -> Pools:
         """Return some of the sentences, statistics recomputed when asked for."""
         chosen = [int(sentence) for sentence in sentences]
@@ -425,13 +441,8 @@ class Forests(Spaces):
         """Return the references ready to score strings; refuses a metric that reads no text."""
         key = repr(metric)
         if key not in self._segments:
-            if self.references is None or not metric.native.reads_text:
-                raise InputError(
-                    f"{metric.name} needs references, and texts to compare with them",
-                    remedy="give references, or tune on lists with the metric's columns",
-                )
             self._segments[key] = _core.Segments(
-                self.core, metric.native, self.references, self.k, self.pops, threads
+                self.core, metric.native, self._references(metric), self.k, self.pops, threads
             )
             self._metrics.append(metric)
         return self._segments[key]
@@ -497,9 +508,18 @@ class Forests(Spaces):
 
     def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
         """Return one row of statistics per sentence for the chosen texts."""
+        references = self._references(metric)
+        return metric.stats(self.outputs(positions), references)
+
+    def _references(self, metric: Metric) -> list[list[str]]:
+        if not metric.native.reads_text:
+            raise InputError(
+                f"{metric.name} reads columns, which forests do not have",
+                remedy="tune on lists, or use a metric that reads text",
+            )
         if self.references is None:
             raise InputError(f"{metric.name} needs references", remedy="give at least one")
-        return metric.stats(self.outputs(positions), self.references)
+        return self.references
 
     def oracle(self, metric: Metric, weights: Vector, *, best: bool = True) -> Positions:
         """Return the choices with the best (or worst) corpus score that a search finds.
@@ -509,6 +529,16 @@ class Forests(Spaces):
         """
         texts, _ = self.table(metric).oracle(weights, best)
         return self._positions(texts)
+
+    def consensus(
+        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+    ) -> Positions:
+        """Return the string of each forest that its best `k` agree with best."""
+        vector = self.vector(weights)
+        lists = self.lists(vector, threads)
+        chosen = lists.consensus(vector, alpha, threads)
+        texts = zip(lists.outputs(chosen), chosen.tolist(), strict=True)
+        return self._positions([text if at >= 0 else None for text, at in texts])
 
     def subset(self, sentences: Sequence[int]) -> Forests:
         """Return some of the sentences."""

@@ -360,4 +360,19 @@ impl Pools {
         metric.check()?;
         Ok(chosen.into_pyarray(py))
     }
+
+    /// Positions of the hypotheses that agree best with the list, -1 for an empty one.
+    #[pyo3(signature = (weights, alpha, threads=0))]
+    fn consensus<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        alpha: f64,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let weights = weights.as_slice()?.to_vec();
+        let pools = Arc::clone(&self.inner);
+        let work = move || tunesmith_solve::consensus(&pools, &weights, alpha);
+        Ok(threads::run(py, threads, work)?.into_pyarray(py))
+    }
 }

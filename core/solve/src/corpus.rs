@@ -96,6 +96,8 @@ pub struct ForestCorpus {
     forests: Arc<Forests>,
     metric: Arc<dyn TextMetric>,
     segments: Vec<Box<dyn Segment>>,
+    /// Which have no derivation.
+    blank: Vec<bool>,
     reach: Reach,
 }
 
@@ -113,7 +115,9 @@ impl ForestCorpus {
             metric.segment(&references)
         };
         let segments = references.par_iter().map(segment).collect();
-        ForestCorpus { forests, metric, segments, reach }
+        let blank = |forest: &Forest| forest.derivations() == f64::NEG_INFINITY;
+        let blank = forests.forests.par_iter().map(blank).collect();
+        ForestCorpus { forests, metric, segments, blank, reach }
     }
 
     pub fn forests(&self) -> &[Forest] {
@@ -169,8 +173,7 @@ impl Corpus for ForestCorpus {
     }
 
     fn is_blank(&self, sentence: usize) -> bool {
-        let forest = &self.forests()[sentence];
-        forest.viterbi(&vec![0.0; forest.edges().len()]).is_none()
+        self.blank[sentence]
     }
 
     fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a> {

@@ -1,6 +1,7 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
 mod batch;
+mod consensus;
 mod corpus;
 mod gain;
 mod line;
@@ -17,6 +18,7 @@ mod select;
 pub mod update;
 
 pub use batch::{feature_sizes, mean_loss};
+pub use consensus::consensus;
 pub use corpus::{Corpus, ForestCorpus, ListCorpus};
 pub use gain::{Gain, GainKind, GainScale, Worth};
 pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};

@@ -82,6 +82,25 @@ struct Node {
     exhausted: bool,
 }
 
+impl Node {
+    /// Notes a string; false if it is known. A few are looked through, many are looked up.
+    fn note(&mut self, print: Print) -> bool {
+        const FEW: usize = 12;
+        let new = if self.prints.len() < FEW {
+            !self.prints.contains(&print)
+        } else {
+            if self.seen.is_empty() {
+                self.seen.extend(&self.prints);
+            }
+            self.seen.insert(print)
+        };
+        if new {
+            self.prints.push(print);
+        }
+        new
+    }
+}
+
 impl<'a> Best<'a> {
     fn new(forest: &'a Forest, scores: &[f64], unique: bool) -> Self {
         let viterbi = Viterbi::new(forest, scores);
@@ -199,11 +218,8 @@ impl<'a> Best<'a> {
             let print = self.print(&choice);
             let node = &mut self.nodes[place];
             node.pending = [after(0), after(1)];
-            if let Some(print) = print {
-                if !node.seen.insert(print) {
-                    continue;
-                }
-                node.prints.push(print);
+            if print.is_some_and(|print| !node.note(print)) {
+                continue;
             }
             node.made.push(choice);
             stack.pop();

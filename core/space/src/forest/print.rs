@@ -26,7 +26,14 @@ impl Print {
         Print { scale: BASES, shift: [code; 2] }
     }
 
+    #[inline]
     pub fn then(self, next: Print) -> Print {
+        if self == Print::EMPTY {
+            return next;
+        }
+        if next == Print::EMPTY {
+            return self;
+        }
         let lane = |lane: usize| {
             let scale = multiply(next.scale[lane], self.scale[lane]);
             (scale, fold(multiply(next.scale[lane], self.shift[lane]) + next.shift[lane]))
@@ -51,8 +58,14 @@ fn multiply(a: u64, b: u64) -> u64 {
     fold((product as u64 & PRIME) + (product >> 61) as u64)
 }
 
-/// The print of every word; words with one spelling have one print.
-pub(super) struct Prints(Vec<Print>);
+/// The target sides of all rules, words that stand together joined; words with one spelling have
+/// one print.
+pub(super) struct Prints {
+    /// Words, and the gap behind them if there is one.
+    parts: Vec<(Print, Option<u8>)>,
+    /// Where the parts of each rule end.
+    ends: Vec<u32>,
+}
 
 impl Prints {
     pub fn new(forest: &Forest) -> Self {
@@ -61,16 +74,39 @@ impl Prints {
             let next = codes.len() as u64 + 1;
             Print::word(*codes.entry(word).or_insert(next))
         };
-        Prints(forest.words.iter().map(print).collect())
+        let words: Vec<Print> = forest.words.iter().map(print).collect();
+        let mut prints = Prints { parts: Vec::new(), ends: Vec::with_capacity(forest.rules()) };
+        for rule in 0..forest.rules() as u32 {
+            let mut joined = Print::EMPTY;
+            for symbol in forest.side(rule) {
+                match symbol {
+                    Side::Word(word) => joined = joined.then(words[word as usize]),
+                    Side::Gap(gap) => {
+                        prints.parts.push((joined, Some(gap as u8)));
+                        joined = Print::EMPTY;
+                    }
+                }
+            }
+            if joined != Print::EMPTY {
+                prints.parts.push((joined, None));
+            }
+            prints.ends.push(prints.parts.len() as u32);
+        }
+        prints
     }
 
     /// The print of what an edge makes of the strings in its gaps.
     pub fn edge(&self, forest: &Forest, edge: usize, gap: impl Fn(usize) -> Print) -> Print {
-        let symbols = forest.side(forest.edges[edge].rule);
-        symbols.fold(Print::EMPTY, |print, symbol| match symbol {
-            Side::Word(word) => print.then(self.0[word as usize]),
-            Side::Gap(tail) => print.then(gap(tail)),
-        })
+        let rule = forest.edges[edge].rule as usize;
+        let start = rule.checked_sub(1).map_or(0, |last| self.ends[last]) as usize;
+        let mut print = Print::EMPTY;
+        for &(words, tail) in &self.parts[start..self.ends[rule] as usize] {
+            print = print.then(words);
+            if let Some(tail) = tail {
+                print = print.then(gap(usize::from(tail)));
+            }
+        }
+        print
     }
 }
 

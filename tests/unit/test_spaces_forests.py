@@ -1,0 +1,167 @@
+"""Forests: choices, lists, files, pruning, consensus, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins.lists import learnable
+
+from tunesmith import Forests, InputError, Pools, get_metric, tune
+from tunesmith.metrics.bleu import Bleu
+
+WEIGHTS = np.array([1.0, 0.5, -0.3, 0.4])
+
+
+def forests(**options: int) -> Forests:
+    return Forests.of_lists(learnable(3, empty=[2]), **options)
+
+
+def test_choices_have_texts_statistics_and_a_score() -> None:
+    lists = learnable(3, empty=[2])
+    made = Forests.of_lists(lists)
+    chosen, wanted = made.best(WEIGHTS), lists.best(WEIGHTS)
+    bleu = get_metric("bleu")
+    assert made.outputs(chosen) == lists.outputs(wanted)
+    assert (chosen < 0).tolist() == (wanted < 0).tolist()
+    assert made.score(bleu, chosen) == lists.score(bleu, wanted)
+    assert made.signature(bleu) == lists.signature(bleu)
+
+
+def test_lists_of_forests_are_sorted_and_scored_by_their_features() -> None:
+    lists = forests().kbest(WEIGHTS, 5)
+    starts = lists.core.starts
+    assert np.diff(starts).max() == 5 and np.diff(starts)[2] == 0
+    scores = lists.core.scores
+    assert scores == pytest.approx(lists.core.dot(WEIGHTS), rel=1e-6)
+    for a, b in itertools.pairwise(starts):
+        assert (np.diff(scores[a:b]) <= 0).all()
+        assert len(set(lists.core.texts(np.arange(a, b)))) == b - a
+
+
+@pytest.mark.parametrize("name", ["a.forests", "a.forests.gz", "a.forests.zst"])
+def test_a_file_brings_back_the_same_forests(tmp_path: Path, name: str) -> None:
+    made = forests()
+    made.save(tmp_path / name)
+    back = Forests.load(tmp_path / name, made.references)
+    assert back.names == made.names and back.core.encoded() == made.core.encoded()
+    for size, other in zip(made.sizes().values(), back.sizes().values(), strict=True):
+        assert np.array_equal(size, other)
+
+
+def test_other_and_damaged_files_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.forests.gz"
+    with pytest.raises(InputError, match="no such file"):
+        Forests.load(path)
+    path.write_text("text\n")
+    with pytest.raises(InputError, match="not a file of forests"):
+        Forests.load(path)
+    forests().save(path)
+    whole = path.read_bytes()
+    for part in (whole[: len(whole) // 2], whole[:-1], whole[:100] + b"x" + whole[101:]):
+        path.write_bytes(part)
+        with pytest.raises(InputError, match="truncated or corrupt"):
+            Forests.load(path)
+
+
+def test_joined_forests_share_their_features_by_name() -> None:
+    one = forests()
+    other = Forests.of_lists(learnable(4, names=tuple(reversed(learnable(4).names))))
+    both = Forests.join([one, other])
+    assert both.sentences == one.sentences + other.sentences and both.names == one.names
+    named = dict(zip(one.names, WEIGHTS.tolist(), strict=True))
+    outputs = [part.outputs(part.best(named)) for part in (one, other, both)]
+    assert outputs[0] + outputs[1] == outputs[2]
+
+
+def test_pruned_forests_keep_the_best() -> None:
+    made = forests()
+    for pruned in (made.prune(WEIGHTS, beam=1.0), made.prune(WEIGHTS, posterior=0.2)):
+        assert pruned.hypotheses < made.hypotheses
+        best = [space.outputs(space.best(WEIGHTS)) for space in (made, pruned)]
+        assert best[0] == best[1]
+
+
+def test_an_oracle_is_better_than_the_model_and_the_worst_is_worse() -> None:
+    made, bleu = forests(), get_metric("bleu")
+    scores = [made.score(bleu, made.oracle(bleu, WEIGHTS, best=best)) for best in (False, True)]
+    assert scores[0] < made.score(bleu, made.best(WEIGHTS)) < scores[1]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 5), st.sampled_from([0.1, 1.0, 3.0]))
+def test_consensus_is_the_best_against_expected_counts(seed: int, alpha: float) -> None:
+    lists = learnable(seed, empty=[2])
+    chosen = lists.consensus(WEIGHTS, alpha)
+    made = Forests.of_lists(lists)
+    strings = made.lists(WEIGHTS)
+    agreed = strings.outputs(strings.consensus(WEIGHTS, alpha))
+    assert made.outputs(made.consensus(WEIGHTS, alpha)) == agreed
+    starts, scores = lists.core.starts, lists.core.dot(WEIGHTS)
+    for sentence, (a, b) in enumerate(itertools.pairwise(starts)):
+        if a == b:
+            assert chosen[sentence] == -1
+            continue
+        mass = np.exp(alpha * (scores[a:b] - scores[a:b].max()))
+        mass /= mass.sum()
+        texts = [text.split() for text in lists.core.texts(np.arange(a, b))]
+        counts = [grams(text) for text in texts]
+        expected: dict[tuple[str, ...], float] = {}
+        for share, count in zip(mass, counts, strict=True):
+            for gram, times in count.items():
+                expected[gram] = expected.get(gram, 0.0) + share * times
+        length = sum(share * len(text) for share, text in zip(mass, texts, strict=True))
+        gains = []
+        for text, count in zip(texts, counts, strict=True):
+            row = np.zeros(10)
+            row[:2] = len(text), length
+            for gram, times in count.items():
+                row[1 + len(gram)] += min(times, expected[gram])
+                row[5 + len(gram)] += times
+            gains.append(Bleu().native.sentence_gains(row[None, :])[0])
+        assert gains[chosen[sentence] - a] == pytest.approx(max(gains), rel=1e-9)
+
+
+def grams(words: list[str]) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    for n in range(1, 5):
+        for start in range(len(words) - n + 1):
+            gram = tuple(words[start : start + n])
+            found[gram] = found.get(gram, 0) + 1
+    return found
+
+
+def test_a_sure_model_is_its_own_consensus() -> None:
+    lists = learnable(1)
+    sure = lists.outputs(lists.consensus(WEIGHTS, 1e6))
+    assert sure == lists.outputs(lists.best(WEIGHTS))
+
+
+def test_what_forests_cannot_do_is_refused() -> None:
+    made = forests()
+    with pytest.raises(InputError, match="start weights"):
+        tune(made, "kbmira")
+    with pytest.raises(InputError, match="reads columns"):
+        tune(made, "kbmira", "column:worth", start=WEIGHTS)
+    with pytest.raises(InputError, match="references for 1 sentences"):
+        Forests(made.core, [["one"]])
+    with pytest.raises(InputError, match="needs references"):
+        Forests(made.core).score(get_metric("bleu"), made.best(WEIGHTS))
+
+
+def test_wider_searches_find_better_hopes() -> None:
+    bleu = get_metric("bleu")
+    scores = []
+    for pops in (1, 50):
+        made = forests(pops=pops)
+        scores.append(made.score(bleu, made.oracle(bleu, WEIGHTS)))
+    assert scores[0] <= scores[1]
+
+
+def test_lists_are_their_own_lists() -> None:
+    lists: Pools = learnable(1)
+    assert lists.lists(WEIGHTS) is lists
