@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     aligners_bench,
+    hiero_bench,
     lm_bench,
     moses_lists,
     phrase_bench,
@@ -30,6 +31,7 @@ AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
     "lm-queries": lm_bench.queries,
     "lm-files": lm_bench.files,
     "lm-estimation": lm_bench.estimation,
+    "hiero": hiero_bench.hiero,
     "phrase-speed": phrase_bench.speed,
 }
 ALONE: dict[str, Callable[[Setting], Outcome]] = {

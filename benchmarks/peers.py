@@ -26,3 +26,10 @@ MOSES_DECODING = (
 
 MOSES_MEMORY = 131e6
 """Peak with the filtered model, pop 300."""
+
+CDEC_DECODING = (
+    (30, 25.0, -3.55716, 54e6),
+    (200, 9.2, -3.55658, 102e6),
+    (1000, 1.9, -3.55653, 255e6),
+)
+"""Pop limit, sentences per CPU second, mean model score of 300, peak memory."""

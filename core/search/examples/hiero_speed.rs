@@ -9,7 +9,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::{Table, import_cdec};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::hiero::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Input, Outcome, Weights};
+use tunesmith_search::{Input, Outcome, Weights, decode};
 use tunesmith_text::Lines;
 
 fn lines(path: &str) -> Vec<String> {
@@ -78,17 +78,25 @@ fn main() {
                 nodes as f64 / n
             );
         }
-        let start = seconds();
-        let mut edges = 0;
-        for sentence in &sentences {
-            let mut collected = Collected::default();
-            let forest = decoder.search(&Input::plain(sentence)).forest(&mut collected);
-            edges += forest.edges().len();
+        for best in [0, 500] {
+            let start = seconds();
+            let (mut edges, mut readings) = (0, 0);
+            for sentence in &sentences {
+                let mut collected = Collected::default();
+                let found = decode(&decoder, &Input::plain(sentence));
+                let forest = found.forest(&mut collected);
+                edges += forest.edges().len();
+                if best > 0 {
+                    readings += found.best(&forest, &collected.names, best, true, false).len();
+                }
+            }
+            let n = sentences.len() as f64;
+            println!(
+                "  with forests: {:.1}/s, {:.0} edges, {:.0} readings",
+                n / (seconds() - start),
+                edges as f64 / n,
+                readings as f64 / n
+            );
         }
-        println!(
-            "  with forests: {:.1}/s, {} edges",
-            sentences.len() as f64 / (seconds() - start),
-            edges / sentences.len()
-        );
     }
 }
