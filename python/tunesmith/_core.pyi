@@ -688,9 +688,7 @@ class Translator:
     def bins(
         self, lines: Sequence[str], potential: bool = True, threads: int = 0, markup: str = "none"
     ) -> tuple[Pools, list[int], list[int]]: ...
-    def forests(
-        self, lines: Sequence[str], threads: int = 0, markup: str = "none"
-    ) -> Forests: ...
+    def forests(self, lines: Sequence[str], threads: int = 0, markup: str = "none") -> Forests: ...
 
 class Translation:
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,7 @@ class RandomSearch:
 
     tries: int = 1000
     epochs_: int = 10
+    scale_free: ClassVar[bool] = True
 
     def epochs(
         self,
@@ -88,6 +89,7 @@ class Grid:
     points: int = 11
     budget: int = 5000
     rounds: int = 5
+    scale_free: ClassVar[bool] = True
 
     def epochs(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,7 @@ class LineSearch:
     directions: int = 0
     tolerance: float = 1e-5
     most_moves: int = 200
+    scale_free: ClassVar[bool] = True
 
     def epochs(
         self,

@@ -23,7 +23,7 @@ from tunesmith._core import Derivation, Step
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
-from tunesmith.spaces import Pools
+from tunesmith.spaces import Forests, Pools
 from tunesmith.templates import Template
 from tunesmith.training.model import read_model, text_sides
 from tunesmith.training.text import TextSide
@@ -325,6 +325,12 @@ class Translator:
 
         pools = _checked(found, words, first, file, report)
         return Pools(pools, sources=[_bare(each, markup) for each in words])
+
+    def forests(self, lines: Sequence[str], *, threads: int = 0, markup: str = "none") -> Forests:
+        """Return everything that was found for each line, in the model's words."""
+        words = self.prepared(lines, markup)
+        found = self._core.forests(words, threads, markup)
+        return Forests(found, sources=[_bare(each, markup) for each in words])
 
     def features(self, derivation: Derivation) -> dict[str, float]:
         """Return the features of a derivation; those that the model always has are all there."""

@@ -204,7 +204,7 @@ def tune(
             | {"on": "heldout" if compared is held else "folds" if folds else "lists"},
             seconds=time.perf_counter() - began,
             options=settings["options"],
-            refused=_refusal(metric, begin, weights, start_score, tuned),
+            refused=refusal(metric, begin, weights, start_score, tuned),
         )
         result.weights.meta.update(
             tuner=preset,
@@ -394,7 +394,7 @@ def _significance(
     }
 
 
-def _refusal(
+def refusal(
     metric: Metric, begin: Vector, weights: Vector, start: float, tuned: float
 ) -> str | None:
     """Return why the weights are no good, or None."""

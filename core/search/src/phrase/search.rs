@@ -3,7 +3,8 @@
 //! Hypotheses that cover the same words and end at the same place form a group; a group and the
 //! phrases of a span form a cube whose corner is the best hypothesis with the best phrase. A cell
 //! enters the queue of its stack with an estimate of the language model, gets its exact score when
-//! it comes to the front, and is taken when no other promises more.
+//! it comes to the front, and is taken when no other promises more. When too many have got it, those
+//! that have are taken, best first.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -66,6 +67,9 @@ pub struct Stack {
     /// By cover and end, then best first; what was pruned is gone.
     pub nodes: Vec<u32>,
 }
+
+/// Where estimates promise too much, this many cells get their exact score for each one taken.
+const ASKED: usize = 2;
 
 /// Cells of one group and one span.
 struct Cube {
@@ -307,12 +311,17 @@ impl Search<'_, '_> {
         }
         let mut queue = BinaryHeap::from(queue);
         let complete = stack == self.words();
-        let mut made = 0;
+        let (mut made, mut asked) = (0, 0);
+        let budget = self.limits.pops.saturating_mul(ASKED);
         while let Some(top) = queue.pop() {
             let cell = self.cells[top.cell as usize];
             let cube = &cubes[cell.cube as usize];
             let mut at = cell.exact;
             if at == NONE {
+                if asked >= budget {
+                    continue;
+                }
+                asked += 1;
                 // Its neighbours may now come.
                 if cell.choice + 1 < cube.choices.1 - cube.choices.0 {
                     queue.push(self.cell(cube, cell.cube as usize, cell.node, cell.choice + 1));

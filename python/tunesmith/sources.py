@@ -1,0 +1,121 @@
+"""Where hypotheses come from: a decoder of ours, or any program that writes n-best lists.
+
+A source has the sentences of a corpus, with references, and decodes them with whatever weights it
+is given. To add one, write a class with `references`, `sources` and `decode(weights)`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from tunesmith.errors import InputError
+from tunesmith.formats.weights import write_cdec, write_moses_ini
+from tunesmith.reading import read_pools
+from tunesmith.spaces import Forests, Pools, Spaces
+from tunesmith.translation import Model
+
+SpaceName = Literal["list", "forest"]
+
+
+class Source(Protocol):
+    """Sentences, and a way to translate them."""
+
+    @property
+    def references(self) -> list[list[str]]:
+        """The references of each sentence, in the words that hypotheses have."""
+
+    @property
+    def sources(self) -> list[str]:
+        """The sentences."""
+
+    def decode(self, weights: Mapping[str, float]) -> Spaces:
+        """Return what the sentences could become, found with the weights, best first."""
+
+
+@dataclass
+class Live:
+    """A decoder in this process. The model is shared by all threads.
+
+    References are prepared as the model's target text was, so that hypotheses can be compared with
+    them word by word; with `tokenized` everything is taken as it is.
+    """
+
+    model: Model
+    lines: Sequence[str]
+    raw_references: Sequence[Sequence[str]]
+    k: int = 100
+    space: SpaceName = "list"
+    settings: Mapping[str, float] = field(default_factory=dict)
+    tokenized: bool = False
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.lines) != len(self.raw_references):
+            raise InputError(
+                f"{len(self.lines)} sentences, but references for {len(self.raw_references)}",
+                remedy="give files of the same number of lines",
+            )
+        prepare = (lambda text: text) if self.tokenized else self.model.target.prepare
+        self.references = [[prepare(text) for text in each] for each in self.raw_references]
+        shown = self.model.translator(tokenized=self.tokenized)
+        self.sources = shown.prepared(self.lines)
+
+    def decode(self, weights: Mapping[str, float]) -> Spaces:
+        """Translate all sentences."""
+        translator = self.model.translator(weights, self.settings, tokenized=True)
+        if self.space == "forest":
+            found = translator.forests(self.sources, threads=self.threads)
+            return Forests(found.core, self.references, self.sources)
+        lists = translator.nbest(self.sources, self.k, threads=self.threads)
+        return Pools(lists.core, self.references, self.sources)
+
+
+@dataclass
+class Command:
+    """Any decoder that is a command: it reads weights and source and writes n-best lists.
+
+    In `command`, `{weights}`, `{source}` and `{nbest}` are replaced by files, `{k}` by a number;
+    what it prints goes to where the lists are expected if `{nbest}` is not in it. Weights are
+    written as lines of name and value (`plain`), or into a copy of a `template` moses.ini.
+
+    >>> Command("decoder -w {weights} < {source}", ["ein haus"], [["a house"]]).command
+    'decoder -w {weights} < {source}'
+    """
+
+    command: str
+    sources: list[str]
+    references: list[list[str]]
+    k: int = 100
+    template: Path | None = None
+    format: str | None = None
+
+    def decode(self, weights: Mapping[str, float]) -> Pools:
+        """Run the command. Refuses a failure, and lists that do not fit the sentences."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            files = {part: folder / part for part in ("weights", "source", "nbest")}
+            files["source"].write_text("".join(f"{line}\n" for line in self.sources), "utf-8")
+            if self.template is None:
+                write_cdec(weights, files["weights"])
+            else:
+                write_moses_ini(weights, files["weights"], self.template)
+            filled = self.command.replace("{k}", str(self.k))
+            for part, path in files.items():
+                filled = filled.replace(f"{{{part}}}", shlex.quote(str(path)))
+            if "{nbest}" not in self.command:
+                filled = f"{filled} > {shlex.quote(str(files['nbest']))}"
+            done = subprocess.run(filled, shell=True, capture_output=True, text=True)
+            if done.returncode:
+                last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+                raise InputError(
+                    f"the decoder ended with status {done.returncode}: {last[0]}",
+                    remedy=f"run it by hand: {self.command}",
+                )
+            found = read_pools(files["nbest"], format=self.format, sentences=len(self.sources))
+        return Pools(found.core, self.references, self.sources)
