@@ -18,6 +18,7 @@ import pytest
 from running import COMMAND, Ran, process, tunesmith
 
 from tunesmith import Weights
+from tunesmith._core import Lines
 from tunesmith.formats import read_nbest
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
@@ -152,9 +153,9 @@ def test_lists_have_every_feature_of_every_hypothesis(
     file = tmp_path / name
     text = "Das Haus ist alt.\nEin Auto.\n" * 60
     ran = translated(model, text, "--nbest", 5, "--nbest-out", file)
+    assert (file.read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert ran.out == "The house is old.\nA Auto.\n" * 60
-    content = (gzip.open(file, "rt") if name.endswith("gz") else file.open()).read()
-    fields = [line.split(" ||| ") for line in content.splitlines()]
+    fields = [line.split(" ||| ") for line in Lines(file)]
     assert {len(each) for each in fields} == {5}
     assert fields[0][4] == "0-0 1-1 2-2 3-3 4-4"
     pools = read_nbest(file).pools
