@@ -16,6 +16,10 @@ README = Path(__file__).parents[2] / "README.md"
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_sample(tmp_path, count=40, size=8)
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.de").write_text("Das Haus ist klein.\nEin Buch.\nDas Buch.\n" * 5)
+        (tmp_path / f"{name}.en").write_text("The house is small.\nA book.\nThe book.\n" * 5)
+    (tmp_path / "test.en").write_text("The house.\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
