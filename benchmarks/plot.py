@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -34,12 +35,13 @@ def scatter(path: Path, title: str, axes: tuple[str, str], series: Mapping[str, 
         f'<text transform="translate(14 {(BASE + TOP) / 2}) rotate(-90)" '
         f'text-anchor="middle">{escape(axes[1])}</text>',
     ]
-    for part in range(5):
-        share = part / 4
-        across, up = share * most[0], share * most[1]
+    for tick in _ticks(most[0]):
         parts.append(
-            f'<text x="{x(across):.1f}" y="{BASE + 16}" text-anchor="middle">{across:.3g}</text>'
-            f'<text x="{LEFT - 6}" y="{y(up) + 4:.1f}" text-anchor="end">{up:.3g}</text>'
+            f'<text x="{x(tick):.1f}" y="{BASE + 16}" text-anchor="middle">{tick:g}</text>'
+        )
+    for tick in _ticks(most[1]):
+        parts.append(
+            f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>'
         )
     for number, (name, points) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -51,3 +53,10 @@ def scatter(path: Path, title: str, axes: tuple[str, str], series: Mapping[str, 
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([*parts, "</svg>"]) + "\n", encoding="utf-8")
+
+
+def _ticks(most: float) -> list[float]:
+    """Round numbers from zero up to the largest value, six at most."""
+    power = 10.0 ** math.floor(math.log10(most))
+    step = next(step for step in (power / 5, power / 2, power, 2 * power) if most / step <= 5.5)
+    return [step * number for number in range(int(most / step) + 1)]
