@@ -423,6 +423,18 @@ class Forests(Spaces):
             together([part.sources for part in parts]) if read else None,
         )
 
+    @classmethod
+    def merge(cls, parts: Sequence[Forests], threads: int = 0) -> Forests:
+        """Join the forests of the same sentences from several searches: all that any of them holds.
+
+        Weights that were tuned on the union of earlier searches do not run away from them.
+        """
+        references = next((part.references for part in parts if part.references), None)
+        sources = next((part.sources for part in parts if part.sources), None)
+        core = _core.Forests.merge([part.core for part in parts], threads)
+        k, pops = max(part.k for part in parts), max(part.pops for part in parts)
+        return cls(core, references, sources, k=k, pops=pops)
+
     @property
     def hypotheses(self) -> int:
         """Number of edges in all forests."""

@@ -78,6 +78,15 @@ def test_joined_forests_share_their_features_by_name() -> None:
     assert outputs[0] + outputs[1] == outputs[2]
 
 
+def test_merged_forests_choose_among_all_that_was_found() -> None:
+    lists = learnable(3), learnable(4)
+    made = [Forests.of_lists(part) for part in lists]
+    both = Forests.merge(made)
+    merged = Pools.merge(lists)
+    assert both.sentences == 12 and both.hypotheses == sum(part.hypotheses for part in made)
+    assert both.outputs(both.best(WEIGHTS)) == merged.outputs(merged.best(WEIGHTS))
+
+
 def test_pruned_forests_keep_the_best() -> None:
     made = forests()
     for pruned in (made.prune(WEIGHTS, beam=1.0), made.prune(WEIGHTS, posterior=0.2)):

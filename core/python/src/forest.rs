@@ -72,6 +72,18 @@ impl Forests {
         }))
     }
 
+    /// The same sentences from several searches: the union of their forests.
+    #[staticmethod]
+    #[pyo3(signature = (parts, threads=0))]
+    fn merge(py: Python<'_>, parts: Vec<Bound<'_, Forests>>, threads: usize) -> PyResult<Self> {
+        let parts: Vec<Arc<CoreForests>> =
+            parts.iter().map(|part| Arc::clone(&part.get().inner)).collect();
+        threads::run(py, threads, move || {
+            CoreForests::merge(parts.iter().map(|part| part.as_ref().clone()).collect())
+        })
+        .map(Forests::new)
+    }
+
     fn subset(&self, py: Python<'_>, sentences: Vec<usize>) -> PyResult<Self> {
         sentences.iter().try_for_each(|&sentence| self.forest(sentence).map(drop))?;
         Ok(Forests::new(py.detach(|| self.inner.subset(&sentences))))

@@ -40,6 +40,26 @@ impl Forests {
         }
     }
 
+    /// The same sentences from several searches: the union of their forests.
+    pub fn merge(parts: Vec<Forests>) -> Forests {
+        let sentences = parts.iter().map(|part| part.forests.len()).max().unwrap_or(0);
+        let mut named = Forests::default();
+        let lengths: Vec<usize> = parts.iter().map(|part| part.forests.len()).collect();
+        parts.into_iter().for_each(|part| named.append(part));
+        let starts = lengths.iter().scan(0, |start, length| {
+            let own = *start;
+            *start += length;
+            Some((own, *length))
+        });
+        let starts: Vec<(usize, usize)> = starts.collect();
+        let union = |sentence: usize| {
+            let present = starts.iter().filter(|(_, length)| sentence < *length);
+            Forest::union(present.map(|(start, _)| &named.forests[start + sentence]))
+        };
+        let forests = (0..sentences).into_par_iter().map(union).collect();
+        Forests { names: named.names, forests }
+    }
+
     /// The best derivation of each sentence.
     pub fn best(&self, weights: &[f64]) -> Vec<Option<Derivation>> {
         self.forests.par_iter().map(|forest| forest.viterbi(&forest.scores(weights))).collect()

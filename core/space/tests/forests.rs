@@ -162,6 +162,21 @@ proptest! {
     }
 
     #[test]
+    fn a_union_holds_what_its_parts_hold(
+        one in forests(), other in forests(), weights in weights()
+    ) {
+        let named = |forest: &Forest| -> Vec<(String, u64)> {
+            let best = forest.best(&forest.scores(&weights), false);
+            best.map(|found| (forest.text(&found), found.score.to_bits())).collect()
+        };
+        let mut wanted = [named(&one), named(&other)].concat();
+        let mut found = named(&Forest::union([&one, &Forest::default(), &other]));
+        wanted.sort();
+        found.sort();
+        prop_assert_eq!(found, wanted);
+    }
+
+    #[test]
     fn a_forest_of_a_list_holds_the_list(
         list in proptest::collection::vec(("[ab ]{0,4}", -4i8..5), 0..6)
     ) {

@@ -31,6 +31,46 @@ impl Forest {
         builder.finish()
     }
 
+    /// All derivations of several forests in one: their goals become one node. A derivation that
+    /// two of them have comes twice.
+    pub fn union<'a>(parts: impl IntoIterator<Item = &'a Forest>) -> Forest {
+        let mut builder = ForestBuilder::default();
+        let mut goals: Vec<(Edge, Vec<(u32, f32)>)> = Vec::new();
+        for part in parts {
+            let words: Vec<u32> = part.words.iter().map(|word| builder.word(word)).collect();
+            let rule = |rule: u32| {
+                let side = part.side(rule).map(|symbol| match symbol {
+                    Side::Gap(gap) => Side::Gap(gap),
+                    Side::Word(word) => Side::Word(words[word as usize]),
+                });
+                builder.rule(pairs(part.rule(rule)), side)
+            };
+            let rules: Vec<u32> = (0..part.rules() as u32).map(rule).collect();
+            let mut numbers: Vec<u32> = Vec::with_capacity(part.nodes());
+            for node in 0..part.nodes() {
+                let goal = Some(node) == part.goal();
+                if !goal {
+                    numbers.push(builder.node());
+                }
+                for at in part.incoming(node) {
+                    let edge = &part.edges[at];
+                    let moved = |tail: u32| numbers.get(tail as usize).copied();
+                    let tails = edge.tails.map(|tail| moved(tail).unwrap_or(Edge::NONE));
+                    let edge = Edge { tails, rule: rules[edge.rule as usize], ..*edge };
+                    if goal {
+                        goals.push((edge, pairs(part.own(at)).collect()));
+                    } else {
+                        builder.edge(edge, pairs(part.own(at)));
+                    }
+                }
+            }
+        }
+        // Without an edge it says that there is no derivation, whatever other nodes there are.
+        builder.node();
+        goals.into_iter().for_each(|(edge, own)| builder.edge(edge, own));
+        builder.finish()
+    }
+
     /// The part of the forest that derivations of some edges need: nodes that cannot be built from
     /// these or do not lead to the goal are left out, and so are rules and words without a use.
     pub fn keep(&self, wanted: impl Fn(usize) -> bool) -> Forest {
