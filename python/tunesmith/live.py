@@ -122,9 +122,12 @@ def tune_live(
         clock.decode += time.perf_counter() - before
         return found
 
+    def output_score(found: Spaces, weights: Mapping[str, float]) -> float:
+        chosen = found.first() if isinstance(found, Pools) else found.best(weights, threads)
+        return found.score(measure, chosen)
+
     def scored(where: Source, weights: Mapping[str, float]) -> float:
-        found = decode(where, weights)
-        return found.score(measure, found.first())
+        return output_score(decode(where, weights), weights)
 
     with Journal(directory, settings, resume, listen) as journal:
         loop = _Loop(algorithm, measure, bounds or {}, dict(fixed or {}), threads, seed)
@@ -141,7 +144,7 @@ def tune_live(
         else:
             found = decode(source, weights)
             loop.add(found)
-            score = found.score(measure, found.first())
+            score = output_score(found, weights)
             curve = [score]
             others = [scored(other, weights) for other in heldout]
             best = {"iteration": 0, "score": score, "heldout": others, "weights": weights}
@@ -175,7 +178,7 @@ def tune_live(
             found = decode(source, weights)
             _save(directory, number, found)
             loop.add(found)
-            score = found.score(measure, found.first())
+            score = output_score(found, weights)
             others = [scored(other, weights) for other in heldout]
             curve.append(score)
             moved = max((abs(weights.get(n, 0.0) - old.get(n, 0.0)) for n in weights), default=0.0)

@@ -91,6 +91,12 @@ def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
     )
 
 
+def templates_of(weights: Weights) -> list[str]:
+    """Return the templates whose features the weights were tuned with."""
+    found = weights.meta.get("templates")
+    return [str(name) for name in found] if isinstance(found, list) else []
+
+
 @dataclass(frozen=True)
 class Model:
     """What translates, without weights of your own: rules, language model, how text is prepared."""
@@ -110,8 +116,10 @@ class Model:
         folder: str | PathLike[str],
         kind: Kind | None = None,
         templates: Sequence[Template] = (),
+        named: Sequence[str] = (),
     ) -> Self:
-        """Load a model directory of `tunesmith train`; `templates` are some of your own.
+        """Load a model directory of `tunesmith train`; `templates` are some of your own, `named`
+        are turned on beside those that the model names itself.
 
         Of a model with phrases and hierarchical rules the phrases are taken unless `kind` says
         otherwise. Weights are those of `weights.toml`, if it is there. Refuses a folder without a
@@ -128,14 +136,21 @@ class Model:
                 remedy=f"use {' or '.join(held)}, or train with --kind both",
             )
         table, make = KINDS[chosen]
-        named = told.get("features", {}).get("templates", [])
-        decoder = make(
-            folder / table, folder / LM, templates=named, folder=folder, own=list(templates)
-        )
-        source, target = text_sides(folder)
         given = folder / WEIGHTS
         tuned = given.is_file()
-        weights = Weights.load(given) if tuned else untuned(decoder.dense, chosen)
+        weights = Weights.load(given) if tuned else None
+        known = [*told.get("features", {}).get("templates", []), *named]
+        known += [] if weights is None else templates_of(weights)
+        decoder = make(
+            folder / table,
+            folder / LM,
+            templates=list(dict.fromkeys(known)),
+            folder=folder,
+            own=list(templates),
+        )
+        source, target = text_sides(folder)
+        if weights is None:
+            weights = untuned(decoder.dense, chosen)
         return cls(decoder, weights, tuned, source, target)
 
     @classmethod

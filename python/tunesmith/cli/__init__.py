@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from tunesmith import __version__
-from tunesmith.cli import compare, demo, lm, presets, report, rerank, score, train, translate
+from tunesmith.cli import compare, demo, lm, presets, report, rerank, score, train, translate, tune
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
@@ -47,7 +47,7 @@ class Commands(TyperGroup):
         """Return their names."""
         return [
             *("demo", "rerank", "score", "compare", "report", "presets"),
-            *("train", "inspect", "translate", "lm"),
+            *("train", "inspect", "tune", "translate", "lm"),
         ]
 
     def make_context(self, *args: Any, **options: Any) -> Any:
@@ -80,6 +80,7 @@ app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
 app.command("train", epilog=train.TRAIN_EXAMPLES)(train.train)
 app.command("inspect", epilog=train.INSPECT_EXAMPLES)(train.inspect)
+app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
 

@@ -219,6 +219,15 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
     return found
 
 
+def numbers(pairs: list[str] | None, option: str = "--set") -> dict[str, float]:
+    """Read `name=number` options."""
+    found = {name: _number(text) for name, text in settings(pairs).items()}
+    for name, value in found.items():
+        if isnan(value):
+            raise InputError(f"{option} {name}", remedy=f"give a number: {option} {name}=100")
+    return found
+
+
 def fixed(pairs: list[str] | None) -> dict[str, float]:
     """Read `NAME=VALUE` weights; the name may hold further equal signs."""
     found = {}

@@ -27,6 +27,7 @@ from tunesmith.translation import (
     Model,
     Translation,
     Translator,
+    templates_of,
 )
 
 EXAMPLES = (
@@ -152,14 +153,15 @@ def translate(
     o.one_of("kind", kind, tuple(KINDS))
     o.one_of("markup", markup, MARKUP)
     o.writable(nbest_out)
-    settings = {name: _number(name, value) for name, value in o.settings(set_).items()}
+    settings = o.numbers(set_)
     given = None if weights is None else read_weights(weights)
     with busy("loading"):
         if moses is not None:
             loaded = Model.of_moses(moses, cache, note)
         else:
             assert model is not None
-            loaded = Model.load(model, kind)  # type: ignore[arg-type]
+            named = [] if given is None else templates_of(given)
+            loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
     if given is None and not loaded.tuned:
         note("these weights are not tuned; --weights names better ones")
     translator = loaded.translator(given, settings, tokenized=tokenized)
@@ -201,13 +203,6 @@ def translate(
                         f"{translator.max_words:g} words (--set max_words=N changes that)"
                     )
     tell_skipped(list(report.skipped.values()))
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--set {name}={text}", remedy="give a number") from None
 
 
 def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:

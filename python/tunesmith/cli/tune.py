@@ -1,0 +1,309 @@
+"""`tunesmith tune`: learn the weights of a translation model with its decoder in the loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tunesmith._core import Lines
+from tunesmith.cli import options as o
+from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table
+from tunesmith.errors import InputError
+from tunesmith.formats import read_references
+from tunesmith.live import Keep, LiveResult, tune_live
+from tunesmith.metrics import get_metric
+from tunesmith.presets import PRESETS, make_tuner
+from tunesmith.reading import read_weights
+from tunesmith.sources import Command, Live, Source, SpaceName
+from tunesmith.translation import KINDS, Model
+
+EXAMPLES = (
+    "Examples:\n\n"
+    "$ tunesmith tune model --source dev.de --reference dev.en -t mert -o weights.toml\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t mert --space forest --run runs/mert\n\n"
+    "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira --search stack=200\n\n"
+    "$ tunesmith tune --command 'cdec -c cdec.ini -w {weights} -k {k} -r < {source}' "
+    "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
+    "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
+)
+DECODER = "The decoder"
+RUNS = "Runs"
+
+
+def tune(
+    source: Annotated[
+        Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
+    ],
+    reference: Annotated[
+        list[Path],
+        typer.Option(
+            "--reference", "-r", metavar="FILE", help="Their references; repeat for several."
+        ),
+    ],
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
+    ] = None,
+    tuner: Annotated[
+        str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")
+    ] = "mert",
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric", "-m", metavar="NAME", help="bleu:tokenize=none if not given; chrf, ter …"
+        ),
+    ] = "bleu:tokenize=none",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
+    ] = None,
+    heldout: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--heldout", metavar="SOURCE", help="Other sentences, which are decoded and scored …"
+        ),
+    ] = None,
+    heldout_reference: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--heldout-reference", metavar="FILE", help="… against these references, one for each."
+        ),
+    ] = None,
+    epochs: Annotated[
+        int, typer.Option("--epochs", metavar="N", min=1, help="Decodings at most.")
+    ] = 25,
+    threads: o.Threads = 0,
+    json: o.Json = False,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="NAME",
+            help="phrase or hiero, for a model that has both kinds of rules.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    space: Annotated[
+        str,
+        typer.Option(
+            "--space",
+            metavar="NAME",
+            help="What the tuner sees: list, merged over decodings, or forest, of the last.",
+            rich_help_panel=DECODER,
+        ),
+    ] = "list",
+    nbest: Annotated[
+        int,
+        typer.Option(
+            "--nbest", metavar="K", min=1, help="Length of lists.", rich_help_panel=DECODER
+        ),
+    ] = 100,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            metavar="NAME=VALUE",
+            help="A setting of the search, such as pop_limit=1000.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--features",
+            metavar="TEMPLATE",
+            help="Sparse features to turn on, such as rule-id or green2013; may be repeated.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--weights",
+            "-w",
+            metavar="FILE",
+            help="Weights to start from: TOML, moses.ini, or lines of name and value.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    moses: Annotated[
+        Path | None,
+        typer.Option(
+            "--moses",
+            metavar="INI",
+            help="A configuration of Moses, in place of MODEL.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="TEXT",
+            help="Any decoder in place of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
+            rich_help_panel=DECODER,
+        ),
+    ] = None,
+    tokenized: Annotated[
+        bool,
+        typer.Option(
+            "--tokenized",
+            metavar="",
+            help="Source and references are in the model's words already.",
+            rich_help_panel=DECODER,
+        ),
+    ] = False,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option("--bound", metavar="NAME=LOW:HIGH", help="Limits of a weight."),
+    ] = None,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option("--fix", metavar="NAME=VALUE", help="A weight that must not move."),
+    ] = None,
+    keep: Annotated[
+        str,
+        typer.Option("--keep", metavar="WHICH", help="Decoding to keep: best, last or heldout."),
+    ] = "best",
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed.", rich_help_panel=RUNS)
+    ] = 1,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            help="Where to keep events, checkpoints, lists and weights.",
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
+        ),
+    ] = False,
+) -> None:
+    """Learn weights with the decoder in the loop: decode, add to the lists, optimise, again.
+
+    Ends when a decoding brings nothing new, or after --epochs; the weights whose
+    own decoding scored best are kept. Weights that are no good (unchanged, all
+    zero, worse than the start) are refused with exit code 1.
+    """
+    if sum(each is not None for each in (model, moses, command)) != 1:
+        raise InputError(
+            "one decoder is wanted", remedy="name MODEL, --moses INI or --command TEXT, one of them"
+        )
+    if resume and run is None:
+        raise InputError("--resume without --run", remedy="name the run directory")
+    o.one_of("kind", kind, tuple(KINDS))
+    o.one_of("space", space, ("list", "forest"))
+    o.one_of("keep", keep, ("best", "last", "heldout"))
+    held, held_references = heldout or [], heldout_reference or []
+    if len(held) != len(held_references):
+        raise InputError(
+            f"{len(held)} held-out sources and {len(held_references)} references",
+            remedy="give one --heldout-reference for each --heldout",
+        )
+    settings = o.settings(set_)
+    make_tuner(tuner, settings)
+    measured = get_metric(metric)
+    o.writable(out_file)
+    start = None if weights is None else read_weights(weights)
+
+    if command is not None:
+        if start is None:
+            raise InputError(
+                "a decoder that is a command has no weights of its own",
+                remedy="give those to start from with --weights",
+            )
+        template = weights if weights is not None and weights.suffix == ".ini" else None
+
+        def corpus(text: Path, references: list[Path]) -> Source:
+            return Command(command, *texts(text, references), nbest, template)
+
+    else:
+        with busy("loading"):
+            if moses is not None:
+                loaded = Model.of_moses(moses, None, note)
+            else:
+                assert model is not None
+                loaded = Model.load(model, kind, named=features or ())  # type: ignore[arg-type]
+        start = loaded.weights if start is None else start
+        found = o.numbers(search, "--search")
+
+        def corpus(text: Path, references: list[Path]) -> Source:
+            chosen: SpaceName = "forest" if space == "forest" else "list"
+            return Live(
+                loaded,
+                *texts(text, references),
+                nbest,
+                chosen,
+                found,
+                tokenized,
+                threads,
+            )
+
+    kept: Keep = keep  # type: ignore[assignment]
+    with Watch(epochs) as watch:
+        result = tune_live(
+            corpus(source, reference),
+            start,
+            tuner,
+            measured,
+            options=settings,
+            heldout=[corpus(text, [ref]) for text, ref in zip(held, held_references, strict=True)],
+            iterations=epochs,
+            seed=seed,
+            keep=kept,
+            bounds=o.bounds(bound),
+            fixed=o.fixed(fix),
+            threads=threads,
+            run=run,
+            resume=resume,
+            config={"fix": fix or [], "bound": bound or [], "features": features or []},
+            listen=watch,
+        )
+    if features:
+        result.weights.meta["templates"] = list(features)
+    if out_file is not None and result.refused is None:
+        result.weights.save(out_file)
+    if json:
+        emit(result.to_json())
+    else:
+        show(result, held)
+        if out_file is not None and result.refused is None:
+            note(f"weights written to {out_file}")
+        if run is not None:
+            note(f"tunesmith report {run} shows the run")
+    if result.refused is not None:
+        fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
+
+
+def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
+    """Return sentences and their references."""
+    lines = list(Lines(source))
+    return lines, read_references(references, sentences=len(lines)).texts
+
+
+def show(result: LiveResult, heldout: list[Path]) -> None:
+    """Print what was found."""
+    rows = table(f"{result.tuner} for {result.metric}", "text", "start", "tuned")
+    rows.add_row("tuning", f"{result.start:.2f}", f"{result.tuned:.2f}", style="bold")
+    for path, before, after in zip(heldout, result.heldout_start, result.heldout, strict=True):
+        rows.add_row(path.name, f"{before:.2f}", f"{after:.2f}")
+    out.print(rows)
+    curve = " ".join(f"{score:.2f}" for score in result.curve)
+    facts: dict[str, Any] = {
+        "after each decoding": curve,
+        "weights that are not zero": f"{result.nonzero:,}",
+        "seconds": f"{result.seconds:.1f}, {result.decode_seconds:.1f} of them decoding, "
+        f"{result.optimise_seconds:.1f} optimising",
+    }
+    for name, value in facts.items():
+        out.print(f"{name}: {value}", style="dim")
