@@ -1,7 +1,6 @@
 """Tune against a decoder: decode, add what is new to the lists, optimise, again.
 
-Every preset works here. Those that read lists get the lists of all iterations, merged; on forests
-each iteration sees the forests that its own weights found (Kumar et al. 2009).
+Every preset works here, on the merged lists of all iterations or on the union of their forests.
 """
 
 from __future__ import annotations
@@ -278,10 +277,12 @@ class _Loop:
         return self._spaces
 
     def add(self, found: Spaces) -> None:
-        """Take what a decoding found: lists are merged, a forest takes the place of the last."""
+        """Take what a decoding found: lists are merged, and so are forests."""
         self._added += 1
         if isinstance(found, Pools) and isinstance(self._spaces, Pools):
             self._spaces = Pools.merge([self._spaces, found])
+        elif isinstance(found, Forests) and isinstance(self._spaces, Forests):
+            self._spaces = Forests.merge([self._spaces, found], self._threads)
         else:
             self._spaces = found
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from math import log
@@ -14,12 +12,11 @@ from typing import NoReturn
 
 from tunesmith import _core
 from tunesmith._core import Lines
+from tunesmith.conversion import cache_beside, cached
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats.weights import block_names, read_moses_ini
 from tunesmith.training.rules import import_moses
-
-CACHE = "tunesmith-cache"
 
 PENALTIES = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion")
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM")
@@ -263,45 +260,11 @@ def converted(
     They lie in `cache`, or next to the configuration, or in the user's cache if that folder is not
     to be written to, and are known by path, size and time of the text files.
     """
-    folder = cache or _place(config.ini.parent)
+    folder = cache or cache_beside(config.ini.parent)
     phrases, lm = config.phrases.path, config.lm.path
     orders = None if config.reordering is None else config.reordering.path
     texts = [phrases] if orders is None else [phrases, orders]
-    table = _made(folder, texts, ".rules", partial(import_moses, phrases, reordering=orders), tell)
-    return table, _made(
+    table = cached(folder, texts, ".rules", partial(import_moses, phrases, reordering=orders), tell)
+    return table, cached(
         folder, [lm], ".tlm", lambda out: _core.LanguageModel.load(lm).save(out), tell
     )
-
-
-def _made(
-    folder: Path,
-    texts: Sequence[Path],
-    ending: str,
-    make: Callable[[Path], object],
-    tell: Callable[[str], object],
-) -> Path:
-    facts = [_core.__version__]
-    for text in texts:
-        told = text.stat()
-        facts += [str(text.resolve()), str(told.st_size), str(told.st_mtime_ns)]
-    key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
-    out = folder / f"{texts[0].name.split('.')[0]}-{key}{ending}"
-    if not out.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        tell(f"converting {', '.join(map(str, texts))}, once, to {out}")
-        # Nobody sees a file that is not whole, and two who make it do not meet.
-        part = out.with_name(f"{out.stem}.{os.getpid()}{ending}")
-        try:
-            make(part)
-            part.replace(out)
-        finally:
-            part.unlink(missing_ok=True)
-    return out
-
-
-def _place(beside: Path) -> Path:
-    # Root may write anywhere, but a folder without any right to write is not meant to be.
-    if os.access(beside, os.W_OK) and beside.stat().st_mode & 0o222:
-        return beside / CACHE
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tunesmith"

@@ -20,12 +20,14 @@ from typing import Literal, Self, TypeVar
 
 from tunesmith import _core, moses
 from tunesmith._core import Derivation, Step
+from tunesmith.conversion import cache_beside, cached
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
 from tunesmith.spaces import Forests, Pools
 from tunesmith.templates import Template
 from tunesmith.training.model import read_model, text_sides
+from tunesmith.training.rules import import_cdec
 from tunesmith.training.text import TextSide
 
 Kind = Literal["phrase", "hiero"]
@@ -174,6 +176,29 @@ class Model:
         reordering = config.reordering.label if config.reordering else None
         decoder = _core.Decoder.phrase(table, lm, moses=(*labels, reordering))
         return cls(decoder, config.weights, settings=config.settings, markup=config.markup)
+
+    @classmethod
+    def of_cdec(
+        cls,
+        grammar: str | PathLike[str],
+        lm: str | PathLike[str],
+        weights: Mapping[str, float],
+        cache: str | PathLike[str] | None = None,
+        tell: Callable[[str], object] = lambda message: None,
+    ) -> Self:
+        """Load a grammar as cdec reads it, with cdec's names and feature values.
+
+        Text files are converted once, as those of Moses are.
+        """
+        rules, model = Path(grammar), Path(lm)
+        folder = cache_beside(rules.parent) if cache is None else Path(cache)
+        table = cached(folder, [rules], ".rules", lambda out: import_cdec(rules, out), tell)
+        if model.suffix != ".tlm":
+            text = model
+            model = cached(
+                folder, [text], ".tlm", lambda out: _core.LanguageModel.load(text).save(out), tell
+            )
+        return cls(_core.Decoder.hiero(table, model, cdec=True), Weights(weights))
 
     def translator(
         self,

@@ -35,10 +35,12 @@ EXAMPLES = (
     "$ tunesmith translate model < text.de > text.en\n\n"
     "$ tunesmith translate model --weights w.toml --nbest 100 --nbest-out dev.nbest.gz < dev.de\n\n"
     "$ echo 'ein kleines haus' | tunesmith translate model --explain\n\n"
-    "$ tunesmith translate --moses moses.ini --set pop_limit=1000 --input test.de.gz"
+    "$ tunesmith translate --moses moses.ini --set pop_limit=1000 --input test.de.gz\n\n"
+    "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
 )
 MODEL = "The model"
 TEXT = "The text"
+AGREEING = 500
 
 
 def translate(
@@ -114,6 +116,34 @@ def translate(
             rich_help_panel=MODEL,
         ),
     ] = None,
+    cdec_grammar: Annotated[
+        Path | None,
+        typer.Option(
+            "--cdec-grammar",
+            metavar="FILE",
+            help="A grammar of cdec, in place of MODEL …",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    lm: Annotated[
+        Path | None,
+        typer.Option("--lm", metavar="FILE", help="… its language model …", rich_help_panel=MODEL),
+    ] = None,
+    cdec_weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--cdec-weights", metavar="FILE", help="… and its weights.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    mbr: Annotated[
+        str | None,
+        typer.Option(
+            "--mbr",
+            metavar="METRIC",
+            help="bleu: of the best translations (--nbest, else 500) take the one that the others "
+            "agree with most.",
+        ),
+    ] = None,
     tokenized: Annotated[
         bool,
         typer.Option(
@@ -146,8 +176,12 @@ def translate(
 
     Raw text goes in and comes out: it is prepared and restored as the model says.
     """
-    if (model is None) == (moses is None):
-        raise InputError("a model is wanted", remedy="name MODEL or --moses INI, one of them")
+    if sum(each is not None for each in (model, moses, cdec_grammar)) != 1:
+        raise InputError(
+            "one model is wanted",
+            remedy="name MODEL, --moses INI or --cdec-grammar FILE, one of them",
+        )
+    o.one_of("mbr", mbr, ("bleu",))
     if (nbest > 0) != (nbest_out is not None):
         raise InputError("--nbest and --nbest-out go together", remedy="give both or none")
     o.one_of("kind", kind, tuple(KINDS))
@@ -158,6 +192,13 @@ def translate(
     with busy("loading"):
         if moses is not None:
             loaded = Model.of_moses(moses, cache, note)
+        elif cdec_grammar is not None:
+            chosen = cdec_weights or weights
+            if lm is None or chosen is None:
+                raise InputError(
+                    "a grammar alone does not translate", remedy="give --lm and --cdec-weights too"
+                )
+            loaded = Model.of_cdec(cdec_grammar, lm, read_weights(chosen), cache, note)
         else:
             assert model is not None
             named = [] if given is None else templates_of(given)
@@ -181,7 +222,12 @@ def translate(
             if lists is not None:
                 pools = translator.nbest(lines, nbest, links=True, **how)
                 lists.add(pools.core)
-            if lists is None or json or explain:
+            if mbr is not None:
+                agreed = translator.nbest(lines, nbest or AGREEING, **how)
+                sources = agreed.sources or []
+                for text in agreed.outputs(agreed.consensus(translator.weights, threads=threads)):
+                    print(translator.restored(text))
+            elif lists is None or json or explain:
                 found = translator.batch(lines, details=2 if explain else int(json), **how)
                 sources = [each.source for each in found]
                 for number, each in enumerate(found, first):
