@@ -21,6 +21,7 @@ from tunesmith import Weights
 from tunesmith._core import Lines
 from tunesmith.formats import read_nbest
 from tunesmith.training.pipeline import Training, train
+from tunesmith.training.rules import RuleTable, export_cdec
 from tunesmith.training.text import TextSide
 
 PAIRS = {
@@ -351,3 +352,28 @@ def test_models_that_cannot_be_used_say_why(model: Path, tmp_path: Path) -> None
     (part / "model.toml").write_text(told.replace('"hiero.rules"', '"other.rules"'))
     ran = tunesmith("translate", part, "--kind", "hiero")
     assert "the model has no rules of kind hiero (use phrase, or train" in ran.err
+
+
+def test_a_grammar_of_cdec_is_used_as_it_is(model: Path) -> None:
+    grammar, weights = model.parent / "grammar.gz", model.parent / "cdec.weights"
+    export_cdec(RuleTable(model / "hiero.rules"), grammar)
+    weights.write_text("LanguageModel 0.5\nEgivenFCoherent -1\nGlue 0.01\nPassThrough -10\n")
+    file = model.parent / "input"
+    file.write_text("das Haus ist alt .\n")
+    given = ("--cdec-grammar", grammar, "--lm", model / "lm.tlm", "--cdec-weights", weights)
+    cache = ("--cache", model.parent / "cache")
+    ran = tunesmith("translate", *given, *cache, "-i", file, "--tokenized", "--json")
+    assert ran.code == 0, ran.err
+    (found,) = objects(ran)
+    assert found["translation"] == "the house is old ."
+    assert {"LanguageModel", "EgivenFCoherent", "Glue", "PassThrough"} <= set(found["features"])
+    told = tunesmith("translate", "--cdec-grammar", grammar, "-i", file)
+    assert told.code == 2
+    assert "--lm" in told.err
+
+
+def test_consensus_is_one_of_the_best(model: Path) -> None:
+    ran = translated(model, "Das Haus ist alt.\n\n", "--mbr", "bleu", "--nbest", 0)
+    assert ran.code == 0, ran.err
+    assert ran.out == "The house is old.\n\n"
+    assert "use one of bleu" in translated(model, "x\n", "--mbr", "nix").err
