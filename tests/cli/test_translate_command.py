@@ -325,7 +325,7 @@ def test_a_reader_that_leaves_is_no_error(model: Path) -> None:
         (["--set", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
         (["--set", "stack=many"], "--set stack=many (give a number)"),
         (["--set", "stack=-1"], "stack cannot be -1"),
-        (["--moses", "moses.ini"], "name MODEL or --moses INI, one of them"),
+        (["--moses", "moses.ini"], "name MODEL, --moses INI or --cdec-grammar FILE, one of them"),
         (["--nbest", "3", "--nbest-out", "absent/x"], "there is no such directory"),
         (["--weights", "absent"], "absent: no such file or directory"),
         (["--input", "absent"], "absent: no such file or directory"),

@@ -221,10 +221,11 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
 
 def numbers(pairs: list[str] | None, option: str = "--set") -> dict[str, float]:
     """Read `name=number` options."""
-    found = {name: _number(text) for name, text in settings(pairs).items()}
-    for name, value in found.items():
-        if isnan(value):
-            raise InputError(f"{option} {name}", remedy=f"give a number: {option} {name}=100")
+    found = {}
+    for name, text in settings(pairs).items():
+        found[name] = _number(text)
+        if isnan(found[name]):
+            raise InputError(f"{option} {name}={text}", remedy="give a number")
     return found
 
 
