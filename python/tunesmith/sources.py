@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -63,6 +64,10 @@ class Live:
             )
         prepare = (lambda text: text) if self.tokenized else self.model.target.prepare
         self.references = [[prepare(text) for text in each] for each in self.raw_references]
+        # Tuners change the size of weights, and with it what a difference of scores means.
+        known = [name for name, _ in self.model.decoder.settings]
+        wide = {"threshold": inf} if "threshold" in known else {}
+        self.settings = {**wide, **self.settings}
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
 

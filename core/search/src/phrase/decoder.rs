@@ -16,7 +16,8 @@ pub struct Settings {
     pub stack: usize,
     /// Hypotheses made for each number of covered words; 0 makes all.
     pub pop_limit: usize,
-    /// Hypotheses that are worse than the best of their stack by more than this are dropped.
+    /// Hypotheses that are worse than the best of their stack by more than this are dropped. Means
+    /// little before the size of the weights is known, so the default is none.
     pub threshold: f32,
     /// Words that the next phrase may be away from the last one; `None` for any number.
     pub distortion_limit: Option<usize>,
@@ -73,7 +74,7 @@ impl Default for Settings {
         Settings {
             stack: 100,
             pop_limit: 300,
-            threshold: 11.5,
+            threshold: f32::INFINITY,
             distortion_limit: Some(6),
             table_limit: 20,
             phrase_limit: 7,
