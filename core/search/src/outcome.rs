@@ -137,7 +137,7 @@ pub struct Reading {
     pub score: f64,
     /// Ids of the names that came with the forest.
     pub features: Vec<(u32, f32)>,
-    /// Labels of the rules, from the goal down.
+    /// Labels of the rules, from the goal down; only if asked for.
     pub steps: Vec<u32>,
     /// Links between words of the two sentences; only if asked for.
     pub links: Vec<(u32, u32)>,
@@ -217,7 +217,7 @@ impl Translated<'_> {
         names: &Names,
         k: usize,
         unique: bool,
-        links: bool,
+        details: bool,
     ) -> Vec<Reading> {
         let scores = forest.scores(&self.weights(names));
         let mut sum = tunesmith_space::FeatureSum::default();
@@ -225,13 +225,8 @@ impl Translated<'_> {
             text: forest.text(&derivation),
             score: derivation.score,
             features: sum.of(forest, &derivation).to_vec(),
-            steps: derivation
-                .edges
-                .iter()
-                .map(|&edge| forest.edges()[edge as usize].label)
-                .filter(|&label| label != u32::MAX)
-                .collect(),
-            links: if links { self.links(forest, &derivation) } else { Vec::new() },
+            steps: if details { labels(forest, &derivation) } else { Vec::new() },
+            links: if details { self.links(forest, &derivation) } else { Vec::new() },
         };
         match (k, unique) {
             (1, _) => forest.viterbi(&scores).map(&mut read).into_iter().collect(),
@@ -264,4 +259,9 @@ impl Translated<'_> {
         links.sort_by_key(|&(source, target)| (target, source));
         links
     }
+}
+
+fn labels(forest: &Forest, derivation: &Derivation) -> Vec<u32> {
+    let labels = derivation.edges.iter().map(|&edge| forest.edges()[edge as usize].label);
+    labels.filter(|&label| label != u32::MAX).collect()
 }

@@ -51,11 +51,28 @@ impl Forest {
     /// The string of a derivation: its words with a space between them.
     pub fn text(&self, derivation: &Derivation) -> String {
         let mut text = String::new();
-        for (place, word) in self.yielded(derivation).into_iter().enumerate() {
-            if place > 0 {
+        let mut first = true;
+        let mut push = |word: u32| {
+            if !std::mem::take(&mut first) {
                 text.push(' ');
             }
             text.push_str(self.word(word));
+        };
+        // From left to right there is nothing to lay out: each edge goes on where its tail ended.
+        let side = |&edge: &u32| self.side(self.edges[edge as usize].rule);
+        let goes_on = |edge: &u32| match self.edges[*edge as usize].tails().count() {
+            0 => true,
+            1 => side(edge).next() == Some(Side::Gap(0)),
+            _ => false,
+        };
+        if derivation.edges.iter().all(goes_on) {
+            for symbol in derivation.edges.iter().rev().flat_map(side) {
+                if let Side::Word(word) = symbol {
+                    push(word);
+                }
+            }
+        } else {
+            self.read(derivation, |word, _, _| push(word));
         }
         text
     }
