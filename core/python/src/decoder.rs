@@ -11,7 +11,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{
-    Decode, Input, Markup, Partial, Reading, Weights, decode, force, hiero, phrase,
+    Decode, Input, Markup, Named, Partial, Reading, Weights, decode, force, hiero, phrase,
 };
 use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
@@ -131,22 +131,28 @@ impl Decoder {
         let named = Weights::new(named);
         let decoder: Arc<dyn Decode> = match &self.model {
             Model::Phrase(model) => {
-                let mut changed = phrase::Settings::default();
-                for (name, value) in &settings {
-                    changed.set(name, *value).map_err(py_err)?;
-                }
+                let changed = changed(settings, phrase::Settings::set)?;
                 Arc::new(phrase::Decoder::new(model.clone(), named, changed))
             }
             Model::Hiero(model) => {
-                let mut changed = hiero::Settings::default();
-                for (name, value) in &settings {
-                    changed.set(name, *value).map_err(py_err)?;
-                }
+                let changed = changed(settings, hiero::Settings::set)?;
                 Arc::new(hiero::Decoder::new(model.clone(), named, changed))
             }
         };
         Ok(Translator { decoder, dense: self.dense(), failure: Arc::clone(&self.failure) })
     }
+}
+
+/// Settings that differ from the default.
+fn changed<S: Default>(
+    settings: Vec<(String, f64)>,
+    set: impl Fn(&mut S, &str, f64) -> Result<(), Error>,
+) -> PyResult<S> {
+    let mut changed = S::default();
+    for (name, value) in &settings {
+        set(&mut changed, name, *value).map_err(py_err)?;
+    }
+    Ok(changed)
 }
 
 /// The list of a sentence, and the names of its features.

@@ -1,14 +1,17 @@
 //! The two decoders: phrases from left to right, hierarchical rules from the bottom up.
 
+mod cache;
 pub mod features;
 pub mod hiero;
 mod input;
+mod model;
 mod outcome;
 pub mod phrase;
 mod weights;
 mod words;
 
 pub use input::{Given, Input, Markup};
+pub use model::{Model, Named, Score};
 pub use outcome::{Decode, Origin, Outcome, Partial, Reading, Step, Translated, decode, force};
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

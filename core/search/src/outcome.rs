@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tunesmith_space::{Derivation, Edge, Forest, ForestBuilder, Side};
+use tunesmith_space::{Derivation, Edge, FeatureSum, Forest, ForestBuilder, Side};
 use tunesmith_text::Names;
 
 use crate::features::Collected;
@@ -220,7 +220,7 @@ impl Translated<'_> {
         details: bool,
     ) -> Vec<Reading> {
         let scores = forest.scores(&self.weights(names));
-        let mut sum = tunesmith_space::FeatureSum::default();
+        let mut sum = FeatureSum::default();
         let mut read = |derivation: Derivation| Reading {
             text: forest.text(&derivation),
             score: derivation.score,

@@ -9,7 +9,7 @@ use tunesmith_rules::{Table, import_moses};
 use tunesmith_search::features::templates::{Resources, make};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Input, Markup, Outcome, Weights, decode};
+use tunesmith_search::{Input, Markup, Named, Outcome, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A phrase pair: source, target, four probabilities, six of orientation.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tunesmith_text::{Error, Result};
 
-use super::group::Cache;
+use super::group::Group;
 use super::model::Model;
 use super::results::Found;
 use super::search;
+use crate::cache::Cache;
 use crate::{Decode, Input, Outcome, Weights};
 
 /// How to search.
@@ -133,7 +134,7 @@ pub struct Decoder {
     pub(super) model: Arc<Model>,
     pub(super) weighted: Weighted,
     pub(super) settings: Settings,
-    pub(super) cache: Cache,
+    pub(super) cache: Cache<Group>,
 }
 
 /// Bytes of scored rules that are kept from sentence to sentence.
@@ -147,10 +148,6 @@ impl Decoder {
 
     pub fn model(&self) -> &Arc<Model> {
         &self.model
-    }
-
-    pub fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Everything that was found for a sentence.

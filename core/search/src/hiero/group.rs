@@ -1,14 +1,12 @@
 //! The rules of a source side under some weights: scored and sorted once, kept for all sentences.
 
-use std::sync::{Arc, Mutex};
-
-use rustc_hash::FxHashMap;
 use tunesmith_lm::Ends;
 use tunesmith_rules::{Node, Symbol};
 
 use super::decoder::Weighted;
 use super::model::Model;
 use crate::ModelWords;
+use crate::cache::Held;
 use crate::features::{Rule, Total};
 
 /// One rule: words, a gap, words, another gap, words; none of them need be there.
@@ -181,7 +179,9 @@ impl Group {
         let entry = &self.entries[entry];
         &self.symbols[entry.start as usize..entry.end as usize]
     }
+}
 
+impl Held for Group {
     fn bytes(&self) -> usize {
         size_of::<Group>()
             + size_of_val(&self.entries[..])
@@ -199,50 +199,4 @@ pub fn extra(model: &Model, weighted: &Weighted, rule: &Rule<'_>) -> f32 {
     let mut total = Total { weights: &weighted.named, sum: 0.0 };
     model.extras.rule.iter().for_each(|feature| feature.find(rule, &mut total));
     total.sum as f32
-}
-
-/// What was made lately, for all threads. Half of the room belongs to what was asked for since
-/// the other half was full; that is forgotten when this one is.
-pub struct Cache {
-    shards: Vec<Mutex<Shard>>,
-    /// Bytes of half a shard.
-    room: usize,
-}
-
-#[derive(Default)]
-struct Shard {
-    new: FxHashMap<u32, Arc<Group>>,
-    old: FxHashMap<u32, Arc<Group>>,
-    bytes: usize,
-}
-
-const SHARDS: usize = 16;
-
-impl Cache {
-    /// For at most about so many bytes.
-    pub fn new(bytes: usize) -> Cache {
-        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
-        Cache { shards, room: bytes / SHARDS / 2 }
-    }
-
-    pub fn get(&self, node: Node, make: impl FnOnce() -> Group) -> Arc<Group> {
-        let key = node.index() as u32;
-        let shard = &self.shards[key as usize % SHARDS];
-        let known = {
-            let mut shard = shard.lock().expect("no panic while it is held");
-            match shard.new.get(&key) {
-                Some(found) => return found.clone(),
-                None => shard.old.remove(&key),
-            }
-        };
-        let group = known.unwrap_or_else(|| Arc::new(make()));
-        let mut shard = shard.lock().expect("no panic while it is held");
-        if shard.bytes > self.room {
-            shard.old = std::mem::take(&mut shard.new);
-            shard.bytes = 0;
-        }
-        shard.bytes += group.bytes();
-        shard.new.insert(key, group.clone());
-        group
-    }
 }

@@ -1,12 +1,8 @@
 //! A hierarchical model: rules, a language model, and the names of its features.
 
-use tunesmith_lm::Model as Lm;
 use tunesmith_rules::{Kind, Scale, Table};
-use tunesmith_text::{Error, Result};
 
-use crate::Lexicon;
-use crate::features::Extras;
-use crate::phrase::Score;
+use crate::{Named, Score};
 
 /// Which words may stand for themselves in the translation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +67,12 @@ impl Dense {
             ..Dense::of_table(table)
         }
     }
+}
 
-    /// All names, in the order in which they are listed.
-    pub fn names(&self) -> Vec<&str> {
+impl Named for Dense {
+    const KIND: Kind = Kind::Hiero;
+
+    fn names(&self) -> Vec<&str> {
         let mut names = vec![self.lm.0.as_str(), &self.lm_unknown];
         names.extend(self.scores.iter().map(|(name, _)| name.as_str()));
         names.extend([&self.words.0, &self.glue, &self.unknown].map(String::as_str));
@@ -82,34 +81,4 @@ impl Dense {
     }
 }
 
-/// Everything that does not depend on weights; may be shared between threads and decoders.
-pub struct Model {
-    pub(super) table: Table,
-    pub(super) lm: Lm,
-    pub(super) lexicon: Lexicon,
-    pub(super) dense: Dense,
-    pub(super) extras: Extras,
-}
-
-impl Model {
-    pub fn new(table: Table, lm: Lm, dense: Dense, extras: Extras) -> Result<Model> {
-        if table.kind() != Kind::Hiero {
-            return Err(Error::new("a hierarchical decoder wants a table of hierarchical rules")
-                .remedy("train with --kind hiero or --kind both"));
-        }
-        let lexicon = Lexicon::new(&table, &lm);
-        Ok(Model { table, lm, lexicon, dense, extras })
-    }
-
-    pub fn dense(&self) -> &Dense {
-        &self.dense
-    }
-
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
-    pub fn lm(&self) -> &Lm {
-        &self.lm
-    }
-}
+pub type Model = crate::Model<Dense>;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::model::Model;
 use super::results::Found;
 use super::search;
-use super::targets::Cache;
+use super::targets::Targets;
+use crate::cache::Cache;
 use crate::{Decode, Input, Outcome, Weights};
 use tunesmith_text::{Error, Result};
 
@@ -125,11 +126,11 @@ pub struct Decoder {
     pub(crate) model: Arc<Model>,
     pub(crate) weighted: Weighted,
     pub(crate) settings: Settings,
-    pub(crate) cache: Cache,
+    pub(crate) cache: Cache<Targets>,
 }
 
-/// Source phrases whose scored translations are kept.
-const CACHED: usize = 1 << 20;
+/// Bytes of scored translations that are kept from sentence to sentence.
+const CACHED: usize = 128 << 20;
 
 impl Decoder {
     pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
@@ -139,10 +140,6 @@ impl Decoder {
 
     pub fn model(&self) -> &Arc<Model> {
         &self.model
-    }
-
-    pub fn settings(&self) -> &Settings {
-        &self.settings
     }
 
     /// Everything that was found for a sentence.

@@ -10,5 +10,5 @@ mod search;
 mod targets;
 
 pub use decoder::{Decoder, Settings};
-pub use model::{Dense, Model, Reordering, Score};
+pub use model::{Dense, Model, Reordering};
 pub use results::Found;

@@ -1,36 +1,9 @@
 //! A phrase-based model: phrases, a language model, and the names of its features.
 
-use tunesmith_lm::Model as Lm;
 use tunesmith_rules::{Kind, Scale, Table};
 use tunesmith_text::{Error, Result};
 
-use crate::Lexicon;
-use crate::features::Extras;
-
-/// Probabilities of zero have this logarithm, as in Moses.
-const LOWEST: f32 = -100.0;
-
-/// A feature that is a function of one column of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Score {
-    /// The column as it is.
-    Value(usize),
-    /// The natural logarithm of a probability or count.
-    Log(usize),
-    /// Whether a count is one.
-    Unique(usize),
-}
-
-impl Score {
-    #[inline]
-    pub fn of(self, scores: &[f32]) -> f32 {
-        match self {
-            Score::Value(column) => scores[column],
-            Score::Log(column) => scores[column].ln().max(LOWEST),
-            Score::Unique(column) => f32::from(scores[column] == 1.0),
-        }
-    }
-}
+use crate::{Named, Score};
 
 /// Orientations to the previous and the next phrase: monotone, swap, discontinuous.
 #[derive(Debug, Clone)]
@@ -140,9 +113,12 @@ impl Dense {
             reordering,
         })
     }
+}
 
-    /// All names, in the order in which they are listed.
-    pub fn names(&self) -> Vec<&str> {
+impl Named for Dense {
+    const KIND: Kind = Kind::Phrase;
+
+    fn names(&self) -> Vec<&str> {
         let mut names = vec![self.lm.as_str()];
         names.extend(self.scores.iter().map(|(name, _)| name.as_str()));
         names.extend([&self.words.0, &self.phrases.0, &self.unknown.0].map(String::as_str));
@@ -152,34 +128,4 @@ impl Dense {
     }
 }
 
-/// Everything that does not depend on weights; may be shared between threads and decoders.
-pub struct Model {
-    pub(crate) table: Table,
-    pub(crate) lm: Lm,
-    pub(crate) lexicon: Lexicon,
-    pub(crate) dense: Dense,
-    pub(crate) extras: Extras,
-}
-
-impl Model {
-    pub fn new(table: Table, lm: Lm, dense: Dense, extras: Extras) -> Result<Model> {
-        if table.kind() != Kind::Phrase {
-            return Err(Error::new("a phrase-based decoder wants a table of phrases")
-                .remedy("train with --kind phrase or --kind both"));
-        }
-        let lexicon = Lexicon::new(&table, &lm);
-        Ok(Model { table, lm, lexicon, dense, extras })
-    }
-
-    pub fn dense(&self) -> &Dense {
-        &self.dense
-    }
-
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
-    pub fn lm(&self) -> &Lm {
-        &self.lm
-    }
-}
+pub type Model = crate::Model<Dense>;

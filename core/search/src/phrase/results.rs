@@ -1,27 +1,11 @@
 //! What a search found: the best translation, and the forest of all.
 
-use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
+use tunesmith_space::{Edge, FeatureSum, Forest, ForestBuilder, Side};
 
 use super::options::{Choice, Choices, From};
 use super::search::{Arc, Graph, NONE, join, orientations};
 use crate::features::{Collected, Neighbour, Orientation};
 use crate::outcome::{Origin, Outcome, Partial, Step};
-
-/// Adds up features.
-#[derive(Default)]
-struct Sum(rustc_hash::FxHashMap<u32, f32>);
-
-impl Sum {
-    fn add(&mut self, (id, value): (u32, f32)) {
-        *self.0.entry(id).or_default() += value;
-    }
-
-    fn take(&mut self) -> Vec<(u32, f32)> {
-        let mut row: Vec<(u32, f32)> = self.0.drain().filter(|entry| entry.1 != 0.0).collect();
-        row.sort_unstable_by_key(|entry| entry.0);
-        row
-    }
-}
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -68,7 +52,7 @@ impl<'d> Found<'d> {
         complete: bool,
         ids: &Ids,
         collected: &mut Collected,
-        sum: &mut Sum,
+        sum: &mut FeatureSum,
     ) -> Partial {
         let mut chain = Vec::new();
         let mut own = Vec::new();
@@ -78,9 +62,9 @@ impl<'d> Found<'d> {
             let choice = &self.choices.list[arc.choice as usize];
             chain.push(arc.choice);
             self.rule_features(choice, ids, collected);
-            collected.take().into_iter().for_each(|entry| sum.add(entry));
+            collected.take().into_iter().for_each(|(id, value)| sum.add_one(id, value));
             self.own_features(&arc, complete && at == last, ids, collected, &mut own);
-            own.iter().for_each(|&entry| sum.add(entry));
+            own.iter().for_each(|&(id, value)| sum.add_one(id, value));
             at = match self.graph.nodes[arc.from as usize].arc {
                 NONE => break,
                 before => before as usize,
@@ -111,7 +95,7 @@ impl<'d> Found<'d> {
             rest: self.joined(rest),
             score: arc.score,
             estimate: arc.score + future,
-            features: sum.take(),
+            features: sum.total().to_vec(),
         }
     }
 
@@ -286,7 +270,7 @@ impl Outcome for Found<'_> {
 
     fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
         let ids = Ids::new(&self.choices, collected);
-        let mut sum = Sum::default();
+        let mut sum = FeatureSum::default();
         let mut made = Vec::new();
         for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
             let complete = covered == self.graph.stacks.len() - 1;

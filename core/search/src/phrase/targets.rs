@@ -2,17 +2,17 @@
 //! sentences.
 
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, RwLock};
 
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use tunesmith_align::Link;
 use tunesmith_lm::State;
 use tunesmith_rules::{Entry, Node, Symbol};
 
 use super::decoder::Weighted;
-use super::model::{Model, Score};
+use super::model::Model;
+use crate::cache::Held;
 use crate::features::{Neighbour, Orientation, Rule, Total};
-use crate::{ModelWords, Spell};
+use crate::{ModelWords, Score, Spell};
 
 /// One translation of a source phrase.
 #[derive(Debug, Clone)]
@@ -238,33 +238,12 @@ fn words_of(side: &[Symbol]) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-/// What has been made so far. Cleared when it grows beyond a limit: tables may be larger than
-/// memory.
-pub struct Cache {
-    shards: Vec<RwLock<FxHashMap<u32, Arc<Targets>>>>,
-    limit: usize,
-}
-
-const SHARDS: usize = 64;
-
-impl Cache {
-    /// For at most about `limit` source phrases.
-    pub fn new(limit: usize) -> Cache {
-        let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Cache { shards, limit: limit.div_ceil(SHARDS) }
-    }
-
-    pub fn get(&self, node: Node, make: impl FnOnce() -> Targets) -> Arc<Targets> {
-        let key = node.index() as u32;
-        let shard = &self.shards[key as usize % SHARDS];
-        if let Some(found) = shard.read().expect("no panic while writing").get(&key) {
-            return found.clone();
-        }
-        let made = Arc::new(make());
-        let mut shard = shard.write().expect("no panic while writing");
-        if shard.len() >= self.limit {
-            shard.clear();
-        }
-        shard.entry(key).or_insert(made).clone()
+impl Held for Targets {
+    fn bytes(&self) -> usize {
+        let strings: usize = self.list.iter().map(|target| size_of_val(&*target.strings)).sum();
+        size_of::<Targets>()
+            + self.list.capacity() * size_of::<Target>()
+            + (self.words.capacity() + self.lm.capacity() + self.inner.capacity()) * 4
+            + strings
     }
 }

@@ -100,11 +100,20 @@ impl FeatureSum {
             self.add(forest.rule(forest.edges[edge as usize].rule), 1.0);
             self.add(forest.own(edge as usize), 1.0);
         }
+        self.total()
+    }
+
+    /// What was added since the last total, ids ascending, without zeros.
+    pub fn total(&mut self) -> &[(u32, f32)] {
         let mut entries = std::mem::take(&mut self.entries);
         entries.clear();
         entries.extend(self.drain().map(|(id, value)| (id, value as f32)));
         self.entries = entries;
         &self.entries
+    }
+
+    pub fn add_one(&mut self, id: u32, value: f32) {
+        self.add((&[id], &[value]), 1.0);
     }
 
     pub(super) fn add(&mut self, (ids, values): (&[u32], &[f32]), factor: f64) {
