@@ -84,6 +84,7 @@ def tune_live(
     run: str | Path | None = None,
     resume: bool = False,
     config: Mapping[str, Any] | None = None,
+    meta: Mapping[str, Any] | None = None,
     listen: Listener | None = None,
 ) -> LiveResult:
     """Learn the weights with which the decoder's own output scores highest.
@@ -92,7 +93,8 @@ def tune_live(
     early when a decoding brings nothing new or no weight moves by more than `stop`. The weights of
     the iteration whose decoding scored best are returned (`keep="last"`: the last; `"heldout"`: the
     best on the first held-out corpus). With `run` every iteration is written down, and `resume`
-    goes on after the last that was finished, to the same result.
+    goes on after the last that was finished, to the same result; `config` is what else must be the
+    same then. `meta` is written down with the weights.
     """
     began = time.perf_counter()
     measure = get_metric(metric)
@@ -233,6 +235,7 @@ def tune_live(
             start=result.start,
             tuned=result.tuned,
             version=_core.__version__,
+            **dict(meta or {}),
         )
         journal.event(
             "end",
@@ -359,11 +362,11 @@ def _unpacked(arrays: Mapping[str, Any], prefix: str) -> Weights:
 
 
 def _bytes(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
-    return np.frombuffer("\n".join(texts).encode("utf-8"), np.uint8)
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
 
 
 def _texts(packed: npt.NDArray[np.uint8]) -> list[str]:
-    return packed.tobytes().decode("utf-8").split("\n") if packed.size else []
+    return packed.tobytes().decode("utf-8").split("\n")[:-1]
 
 
 def _file(directory: RunDirectory, number: int) -> Path:
@@ -412,7 +415,7 @@ def _load(directory: RunDirectory, number: int, source: Source) -> Spaces:
     part = kept.arrays
     core = _core.Pools.from_arrays(
         part["starts"],
-        _texts(part["texts"]) if part["rows"].size > 1 else [],
+        _texts(part["texts"]),
         part["rows"],
         part["ids"].astype(np.int64),
         part["values"].astype(np.float64),

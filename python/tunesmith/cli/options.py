@@ -13,9 +13,13 @@ import typer
 from tunesmith.errors import InputError
 from tunesmith.formats import names
 from tunesmith.metrics import Metric, get_metric, metric_names
+from tunesmith.presets import PRESETS
 from tunesmith.reading import File, Reading
 
 LISTS = "Reading the lists"
+WEIGHTS = "Weights"
+RUNS = "Runs"
+MODEL = "The model"
 
 # A metric takes what its name says: columns are scores that come with the hypotheses.
 METRICS = "bleu, chrf, chrf++, ter, wer, cer or column:NAME"
@@ -143,6 +147,80 @@ Threads = Annotated[
 ]
 Json = Annotated[
     bool, typer.Option("--json", metavar="", help="One JSON object as the last line of stdout.")
+]
+Tuner = Annotated[str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")]
+OutFile = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
+]
+TunerOptions = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
+]
+StartWeights = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights",
+        "-w",
+        metavar="FILE",
+        help="Weights to start from: TOML, moses.ini, or lines of name and value.",
+        rich_help_panel=WEIGHTS,
+    ),
+]
+Bound = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bound",
+        metavar="NAME=LOW:HIGH",
+        help="Limits of a weight; patterns as in 'LM*=0:'.",
+        rich_help_panel=WEIGHTS,
+    ),
+]
+Fix = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fix",
+        metavar="NAME=VALUE",
+        help="A weight that must not move.",
+        rich_help_panel=WEIGHTS,
+    ),
+]
+Run = Annotated[
+    Path | None,
+    typer.Option(
+        "--run",
+        metavar="DIR",
+        help="Where to keep events, checkpoints and weights of each epoch.",
+        rich_help_panel=RUNS,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=RUNS),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="NAME",
+        help="phrase or hiero, for a model that has both kinds of rules.",
+        rich_help_panel=MODEL,
+    ),
+]
+Moses = Annotated[
+    Path | None,
+    typer.Option(
+        "--moses",
+        metavar="INI",
+        help="A configuration of Moses, in place of MODEL.",
+        rich_help_panel=MODEL,
+    ),
 ]
 
 

@@ -15,7 +15,7 @@ from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table, tel
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import detect, names
-from tunesmith.presets import PRESETS, make_tuner, preset_options
+from tunesmith.presets import make_tuner, preset_options
 from tunesmith.reading import Reading, read_lists, read_weights
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
@@ -27,8 +27,6 @@ app = typer.Typer(
 )
 
 MEASURE = "Is it better?"
-WEIGHTS = "Weights"
-RUNS = "Runs"
 
 
 @app.command(
@@ -131,18 +129,10 @@ def show_features(rows: list[dict[str, Any]], most: int) -> None:
 def tune(
     nbest: o.Nbest,
     reference: o.References = None,
-    tuner: Annotated[
-        str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")
-    ] = "kbmira",
+    tuner: o.Tuner = "kbmira",
     metric: o.MetricName = "bleu",
-    out_file: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
-    ] = None,
+    out_file: o.OutFile = None,
+    set_: o.TunerOptions = None,
     threads: o.Threads = 0,
     json: o.Json = False,
     folds: Annotated[
@@ -182,41 +172,16 @@ def tune(
             rich_help_panel=MEASURE,
         ),
     ] = None,
-    weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--weights",
-            "-w",
-            metavar="FILE",
-            help="Weights to start from: TOML, moses.ini, or lines of name and value.",
-            rich_help_panel=WEIGHTS,
-        ),
-    ] = None,
-    bound: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--bound",
-            metavar="NAME=LOW:HIGH",
-            help="Limits of a weight; patterns as in 'LM*=0:'.",
-            rich_help_panel=WEIGHTS,
-        ),
-    ] = None,
-    fix: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fix",
-            metavar="NAME=VALUE",
-            help="A weight that must not move.",
-            rich_help_panel=WEIGHTS,
-        ),
-    ] = None,
+    weights: o.StartWeights = None,
+    bound: o.Bound = None,
+    fix: o.Fix = None,
     keep: Annotated[
         str,
         typer.Option(
             "--keep",
             metavar="WHICH",
             help="Epoch to keep: best, last or heldout.",
-            rich_help_panel=WEIGHTS,
+            rich_help_panel=o.WEIGHTS,
         ),
     ] = "best",
     force: Annotated[
@@ -225,39 +190,21 @@ def tune(
             "--force",
             metavar="",
             help="Write the weights even if they are refused.",
-            rich_help_panel=WEIGHTS,
+            rich_help_panel=o.WEIGHTS,
         ),
     ] = False,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            "--run",
-            metavar="DIR",
-            help="Where to keep events, checkpoints and weights of each epoch.",
-            rich_help_panel=RUNS,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
-        ),
-    ] = False,
+    run: o.Run = None,
+    resume: o.Resume = False,
     seeds: Annotated[
         int,
         typer.Option(
             "--seeds",
             metavar="N",
             help="Runs with different seeds, to be averaged.",
-            rich_help_panel=RUNS,
+            rich_help_panel=o.RUNS,
         ),
     ] = 1,
-    seed: Annotated[
-        int,
-        typer.Option(
-            "--seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=RUNS
-        ),
-    ] = 1,
+    seed: o.Seed = 1,
     source: Annotated[
         Path | None,
         typer.Option(

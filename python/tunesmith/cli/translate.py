@@ -38,7 +38,6 @@ EXAMPLES = (
     "$ tunesmith translate --moses moses.ini --set pop_limit=1000 --input test.de.gz\n\n"
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
 )
-MODEL = "The model"
 TEXT = "The text"
 AGREEING = 500
 
@@ -77,43 +76,27 @@ def translate(
             "-w",
             metavar="FILE",
             help="TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
-            rich_help_panel=MODEL,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind",
-            metavar="NAME",
-            help="phrase or hiero, for a model that has both kinds of rules.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
+    kind: o.Kind = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
             help="A setting of the search, such as pop_limit=1000.",
-            rich_help_panel=MODEL,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
-    moses: Annotated[
-        Path | None,
-        typer.Option(
-            "--moses",
-            metavar="INI",
-            help="A configuration of Moses, in place of MODEL.",
-            rich_help_panel=MODEL,
-        ),
-    ] = None,
+    moses: o.Moses = None,
     cache: Annotated[
         Path | None,
         typer.Option(
             "--cache",
             metavar="DIR",
             help="Where converted files of Moses are kept.",
-            rich_help_panel=MODEL,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
     cdec_grammar: Annotated[
@@ -122,17 +105,19 @@ def translate(
             "--cdec-grammar",
             metavar="FILE",
             help="A grammar of cdec, in place of MODEL …",
-            rich_help_panel=MODEL,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
     lm: Annotated[
         Path | None,
-        typer.Option("--lm", metavar="FILE", help="… its language model …", rich_help_panel=MODEL),
+        typer.Option(
+            "--lm", metavar="FILE", help="… its language model …", rich_help_panel=o.MODEL
+        ),
     ] = None,
     cdec_weights: Annotated[
         Path | None,
         typer.Option(
-            "--cdec-weights", metavar="FILE", help="… and its weights.", rich_help_panel=MODEL
+            "--cdec-weights", metavar="FILE", help="… and its weights.", rich_help_panel=o.MODEL
         ),
     ] = None,
     mbr: Annotated[
@@ -181,8 +166,12 @@ def translate(
             "one model is wanted",
             remedy="name MODEL, --moses INI or --cdec-grammar FILE, one of them",
         )
+    if cdec_grammar is None and (lm is not None or cdec_weights is not None):
+        raise InputError("--lm and --cdec-weights are of a grammar", remedy="give --cdec-grammar")
     o.one_of("mbr", mbr, ("bleu",))
-    if (nbest > 0) != (nbest_out is not None):
+    if mbr is not None and (json or explain):
+        raise InputError("--mbr gives text only", remedy="leave --json and --explain out")
+    if (nbest > 0) != (nbest_out is not None) and not (mbr is not None and nbest_out is None):
         raise InputError("--nbest and --nbest-out go together", remedy="give both or none")
     o.one_of("kind", kind, tuple(KINDS))
     o.one_of("markup", markup, MARKUP)

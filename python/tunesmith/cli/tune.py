@@ -14,10 +14,10 @@ from tunesmith.errors import InputError
 from tunesmith.formats import read_references
 from tunesmith.live import Keep, LiveResult, tune_live
 from tunesmith.metrics import get_metric
-from tunesmith.presets import PRESETS, make_tuner
+from tunesmith.presets import make_tuner
 from tunesmith.reading import read_weights
 from tunesmith.sources import Command, Live, Source, SpaceName
-from tunesmith.translation import KINDS, Model
+from tunesmith.translation import KINDS, Model, templates_of
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -28,8 +28,6 @@ EXAMPLES = (
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
-DECODER = "The decoder"
-RUNS = "Runs"
 
 
 def tune(
@@ -45,23 +43,15 @@ def tune(
     model: Annotated[
         Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
     ] = None,
-    tuner: Annotated[
-        str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")
-    ] = "mert",
-    out_file: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
-    ] = None,
+    tuner: o.Tuner = "mert",
+    out_file: o.OutFile = None,
     metric: Annotated[
         str,
         typer.Option(
             "--metric", "-m", metavar="NAME", help="bleu:tokenize=none if not given; chrf, ter …"
         ),
     ] = "bleu:tokenize=none",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
-    ] = None,
+    set_: o.TunerOptions = None,
     heldout: Annotated[
         list[Path] | None,
         typer.Option(
@@ -79,28 +69,20 @@ def tune(
     ] = 25,
     threads: o.Threads = 0,
     json: o.Json = False,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--kind",
-            metavar="NAME",
-            help="phrase or hiero, for a model that has both kinds of rules.",
-            rich_help_panel=DECODER,
-        ),
-    ] = None,
+    kind: o.Kind = None,
     space: Annotated[
         str,
         typer.Option(
             "--space",
             metavar="NAME",
-            help="What the tuner sees: list, merged over decodings, or forest, of the last.",
-            rich_help_panel=DECODER,
+            help="What the tuner sees of all decodings: their lists, or their forests.",
+            rich_help_panel=o.MODEL,
         ),
     ] = "list",
     nbest: Annotated[
         int,
         typer.Option(
-            "--nbest", metavar="K", min=1, help="Length of lists.", rich_help_panel=DECODER
+            "--nbest", metavar="K", min=1, help="Length of lists.", rich_help_panel=o.MODEL
         ),
     ] = 100,
     search: Annotated[
@@ -109,7 +91,7 @@ def tune(
             "--search",
             metavar="NAME=VALUE",
             help="A setting of the search, such as pop_limit=1000.",
-            rich_help_panel=DECODER,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
     features: Annotated[
@@ -118,35 +100,18 @@ def tune(
             "--features",
             metavar="TEMPLATE",
             help="Sparse features to turn on, such as rule-id or green2013; may be repeated.",
-            rich_help_panel=DECODER,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
-    weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--weights",
-            "-w",
-            metavar="FILE",
-            help="Weights to start from: TOML, moses.ini, or lines of name and value.",
-            rich_help_panel=DECODER,
-        ),
-    ] = None,
-    moses: Annotated[
-        Path | None,
-        typer.Option(
-            "--moses",
-            metavar="INI",
-            help="A configuration of Moses, in place of MODEL.",
-            rich_help_panel=DECODER,
-        ),
-    ] = None,
+    weights: o.StartWeights = None,
+    moses: o.Moses = None,
     command: Annotated[
         str | None,
         typer.Option(
             "--command",
             metavar="TEXT",
             help="Any decoder in place of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
-            rich_help_panel=DECODER,
+            rich_help_panel=o.MODEL,
         ),
     ] = None,
     tokenized: Annotated[
@@ -155,39 +120,18 @@ def tune(
             "--tokenized",
             metavar="",
             help="Source and references are in the model's words already.",
-            rich_help_panel=DECODER,
+            rich_help_panel=o.MODEL,
         ),
     ] = False,
-    bound: Annotated[
-        list[str] | None,
-        typer.Option("--bound", metavar="NAME=LOW:HIGH", help="Limits of a weight."),
-    ] = None,
-    fix: Annotated[
-        list[str] | None,
-        typer.Option("--fix", metavar="NAME=VALUE", help="A weight that must not move."),
-    ] = None,
+    bound: o.Bound = None,
+    fix: o.Fix = None,
     keep: Annotated[
         str,
         typer.Option("--keep", metavar="WHICH", help="Decoding to keep: best, last or heldout."),
     ] = "best",
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed.", rich_help_panel=RUNS)
-    ] = 1,
-    run: Annotated[
-        Path | None,
-        typer.Option(
-            "--run",
-            metavar="DIR",
-            help="Where to keep events, checkpoints, lists and weights.",
-            rich_help_panel=RUNS,
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
-        ),
-    ] = False,
+    seed: o.Seed = 1,
+    run: o.Run = None,
+    resume: o.Resume = False,
 ) -> None:
     """Learn weights with the decoder in the loop: decode, add to the lists, optimise, again.
 
@@ -198,6 +142,13 @@ def tune(
     if sum(each is not None for each in (model, moses, command)) != 1:
         raise InputError(
             "one decoder is wanted", remedy="name MODEL, --moses INI or --command TEXT, one of them"
+        )
+    if features and model is None:
+        raise InputError("--features without MODEL", remedy="only our models have templates")
+    if command is not None and (space == "forest" or search):
+        raise InputError(
+            "a decoder that is a command has lists and settings of its own",
+            remedy="leave --space and --search out",
         )
     if resume and run is None:
         raise InputError("--resume without --run", remedy="name the run directory")
@@ -233,7 +184,8 @@ def tune(
                 loaded = Model.of_moses(moses, None, note)
             else:
                 assert model is not None
-                loaded = Model.load(model, kind, named=features or ())  # type: ignore[arg-type]
+                named = [*(features or []), *([] if start is None else templates_of(start))]
+                loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
         start = loaded.weights if start is None else start
         found = o.numbers(search, "--search")
 
@@ -249,6 +201,7 @@ def tune(
                 threads,
             )
 
+    templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
     kept: Keep = keep  # type: ignore[assignment]
     with Watch(epochs) as watch:
         result = tune_live(
@@ -266,11 +219,20 @@ def tune(
             threads=threads,
             run=run,
             resume=resume,
-            config={"fix": fix or [], "bound": bound or [], "features": features or []},
+            config={
+                "measure": metric,
+                "fix": fix or [],
+                "bound": bound or [],
+                "templates": templates,
+                "decoder": command or str(moses or model),
+                "kind": kind,
+                "space": space,
+                "nbest": nbest,
+                "search": search or [],
+            },
+            meta={"templates": templates} if templates else None,
             listen=watch,
         )
-    if features:
-        result.weights.meta["templates"] = list(features)
     if out_file is not None and result.refused is None:
         result.weights.save(out_file)
     if json:

@@ -1,0 +1,117 @@
+"""What tuning asks of the phrase-based decoder: bins, forced derivations, orientation to blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tunesmith._core import Decoder, Pools, Translator
+from tunesmith.lm import estimate
+from tunesmith.training.rules import (
+    AlignedCorpus,
+    PhraseOptions,
+    make_hiero_table,
+    make_phrase_table,
+)
+
+SOURCE = "a b c d\nb a d c\nc d a\na c b d\nd b\n"
+TARGET = "A B C D\nA B C D\nA C D\nA B C D\nB D\n"
+LINKS = "0-0 1-1 2-2 3-3\n0-1 1-0 2-3 3-2\n0-1 1-2 2-0\n0-0 1-2 2-1 3-3\n0-1 1-0\n"
+LINES = ["d c b a", "a b c d", "c a d b a", "b x a"]
+SEARCH = [("stack", 0.0), ("pop_limit", 0.0), ("distortion_limit", -1.0)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("phrases")
+    for name, text in (("s", SOURCE), ("t", TARGET), ("l", LINKS)):
+        (folder / name).write_text(text)
+    corpus = AlignedCorpus(folder / "s", folder / "t", folder / "l")
+    make_phrase_table(corpus, folder / "words")
+    options = PhraseOptions(reordering=False, hierarchical_reordering=True)
+    make_phrase_table(corpus, folder / "blocks", options)
+    make_hiero_table(corpus, folder / "rules")
+    estimate(folder / "t", order=3).write_arpa(folder / "lm.arpa")
+    return folder
+
+
+def decoders(folder: Path, table: str) -> tuple[Translator, dict[str, float]]:
+    decoder = Decoder.phrase(folder / table, folder / "lm.arpa")
+    weights = {name: 0.1 + 0.07 * place for place, name in enumerate(decoder.dense)}
+    return decoder.translator(list(weights.items()), SEARCH), weights
+
+
+def scores(pools: Pools, weights: dict[str, float]) -> np.ndarray:
+    return pools.dot(np.array([weights[name] for name in pools.names if name in weights] + [0.0]))
+
+
+@pytest.mark.parametrize("table", ["words", "blocks"])
+def test_scores_are_those_of_the_features(folder: Path, table: str) -> None:
+    translator, weights = decoders(folder, table)
+    assert sum(name.startswith(f"{table[:-1]}-") for name in weights) == 6
+    for line in LINES:
+        (found,) = translator.translate([line], details=1)
+        best = found.derivations[0]
+        assert found.score == pytest.approx(best.score, abs=1e-4)
+        told = sum(weights.get(name, 0.0) * value for name, value in best.features)
+        assert told == pytest.approx(best.score, abs=1e-4)
+    lists = translator.nbest(LINES, 200, False)
+    assert lists.hypotheses > 100
+    assert np.allclose(scores(lists, weights), lists.scores, atol=1e-3)
+
+
+@pytest.mark.parametrize(("table", "monotone"), [("words", False), ("blocks", True)])
+def test_orientation_is_to_the_last_phrase_or_to_its_block(
+    folder: Path, table: str, monotone: bool
+) -> None:
+    """After `b`, then `a`, `c` goes on where the two together end, but not where `a` does."""
+    decoder = Decoder.phrase(folder / table, folder / "lm.arpa")
+    translator = decoder.translator([("lm", 1.0)], [*SEARCH, ("phrase_limit", 1.0)])
+    forced, _ = translator.force(["a b c"], ["B A C"], 10)
+    assert forced.hypotheses == 1
+    found = dict(forced.features(0))
+    name = f"{table[:-1]}-previous-"
+    assert found[f"{name}swap"] != 0
+    assert found[f"{name}discontinuous"] != 0
+    assert (found[f"{name}monotone"] != 0) is monotone
+
+
+def test_bins_hold_partial_translations(folder: Path) -> None:
+    translator, weights = decoders(folder, "words")
+    bins, lines, covered = translator.bins(LINES, potential=False)
+    assert lines == [i for i, line in enumerate(LINES) for _ in line.split()]
+    assert covered == [n + 1 for line in LINES for n in range(len(line.split()))]
+    assert np.allclose(scores(bins, weights), bins.scores, atol=1e-3)
+    last = {line: place for place, line in enumerate(lines)}
+    whole = [translator.translate([line])[0] for line in LINES]
+    starts = bins.starts
+    for line, found in enumerate(whole):
+        (text,) = bins.texts(starts[[last[line]]])
+        assert text == found.text
+    # With what is hoped for the rest every partial translation is as long as a whole one.
+    potential, _, _ = translator.bins(LINES[:1])
+    texts = potential.texts(np.arange(potential.hypotheses))
+    assert all({"A", "B", "C", "D"} <= set(text.split()) for text in texts)
+
+
+def test_references_are_reached_or_how_far(folder: Path) -> None:
+    translator, _ = decoders(folder, "words")
+    lines = ["d c b a", "d c b a", "b x a"]
+    forced, reached = translator.force(lines, ["A B C D", "A B Z", "x A B"], 5)
+    starts = forced.starts
+    assert list(np.diff(starts) > 0) == [True, False, True]
+    assert reached == [4, 2, 3]
+    assert set(forced.texts(np.arange(starts[1]))) == {"A B C D"}
+    with pytest.raises(ValueError, match="as many references"):
+        translator.force(lines, ["A"])
+
+
+def test_only_phrases_have_bins(folder: Path) -> None:
+    decoder = Decoder.hiero(folder / "rules", folder / "lm.arpa")
+    translator = decoder.translator([("lm", 1.0)], [])
+    with pytest.raises(ValueError, match="beam bins"):
+        translator.bins(LINES)
+    with pytest.raises(ValueError, match="forced to a reference"):
+        translator.force(LINES, LINES)
