@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -334,8 +334,32 @@ class Learner:
         batch: int = 1,
         seed: int = 0,
         averaged: bool = True,
+        names: Sequence[str] | None = None,
     ) -> None: ...
     def run(self, order: NDArray[np.uint32], epoch: int) -> dict[str, Any]: ...
+    @overload
+    def take(self, spaces: Pools) -> Pools: ...
+    @overload
+    def take(self, spaces: Forests) -> Forests: ...
+    def visit(
+        self,
+        spaces: Pools | Forests,
+        table: Table | Segments,
+        sentences: NDArray[np.uint32],
+        epoch: int,
+    ) -> dict[str, Any]: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def size(self) -> int: ...
+    def adopt(self, names: Sequence[str]) -> None: ...
+    def bound(self, lower: Sequence[float], upper: Sequence[float]) -> None: ...
+    def translator(
+        self,
+        decoder: Decoder,
+        settings: Sequence[tuple[str, float]],
+        constants: Sequence[tuple[str, float]],
+    ) -> Translator: ...
     @property
     def observed(self) -> NDArray[np.float64]: ...
     def end_epoch(self, observed: NDArray[np.float64] | None = None) -> None: ...

@@ -6,21 +6,23 @@ goes on from the `state` of the last one as if it had never stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
+from tunesmith.errors import InputError
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools, Spaces
 
 State = dict[str, npt.NDArray[Any]]
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,22 @@ class Task:
         pools = self.pools.lists(weights, self.threads)
         return Lists(pools, self.metric, self.lower, self.upper, self.threads)
 
+    def walk(
+        self, learner: _core.Learner, order: npt.NDArray[np.uint32], epoch: int, online: Online
+    ) -> list[Facts]:
+        """Let a learner pass over sentences; return what it saw."""
+        if online.delay:
+            raise InputError(
+                "lists that are at hand cannot be late",
+                remedy="stale steps want a live decoder; choose another regime",
+            )
+        return [learner.run(order, epoch)]
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names for a learner that may meet new features; none where ids are enough."""
+        return None
+
     def lengths(self) -> list[float] | None:
         """Return the length of each source sentence, where sources are known."""
         sources = self.pools.sources
@@ -86,8 +104,10 @@ class Epoch:
     number: int
     weights: Vector
     state: State
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
     last: bool = False
+    names: list[str] | None = None
+    """Of the weights, where the tuner has met features that the task did not name."""
 
 
 class Tuner(Protocol):
@@ -108,6 +128,12 @@ class Online:
     McDonald et al. 2010). `average` proposes the mean of the weights after every step so far
     (`all`), of the current pass (`epoch`), or the weights themselves (`none`).
 
+    With a live decoder, each batch is decoded with the weights of the moment, `k` hypotheses a
+    sentence. With `delay` > 0 the decoder does not wait for steps: up to `delay` + 1 batches are on
+    their way at a time, and each step is taken on lists that are up to so many steps old (stale
+    gradients); in their order, or, unless `ordered`, as they arrive. Tuners that are not `live` are
+    meant for all lists of several decodings.
+
     Stops early after a pass without updates, or when in three passes no weight moved by more than
     `stop` (Hasler et al. 2011).
     """
@@ -123,6 +149,10 @@ class Online:
     stop: float = 0.0
     shards: int = 1
     mix: int = 1
+    delay: int = 0
+    ordered: bool = True
+    k: int = 500
+    live: bool = True
 
     def epochs(
         self,
@@ -137,6 +167,8 @@ class Online:
         if state is not None:
             done, moved = int(state["done"][0]), state["moved"].tolist()
             for number, learner in enumerate(learners):
+                if "names" in state:
+                    learner.adopt(unpacked(state["names"]))
                 learner.restore(
                     *(
                         state[f"{part}.{number}"]
@@ -156,14 +188,16 @@ class Online:
             if self.average == "epoch":
                 for learner in learners:
                     learner.restart_average()
-            seen = self._pass(learners, order, epoch, task.threads)
+            seen = self._pass(task, learners, order, epoch)
             weights = np.mean([learner.weights for learner in learners], axis=0)
             proposed = (
                 weights
                 if self.average == "none"
                 else np.mean([learner.average for learner in learners], axis=0)
             )
-            moved = [*moved[-2:], float(np.abs(weights - before).max(initial=0.0))]
+            # Features that are new were zero before.
+            change = weights - np.pad(before, (0, len(weights) - len(before)))
+            moved = [*moved[-2:], float(np.abs(change).max(initial=0.0))]
             last = seen["updates"] == 0 or max(moved) <= self.stop
             for learner in learners:
                 learner.slow_down(self.slow_down)
@@ -173,6 +207,7 @@ class Online:
                 self._state(learners, epoch, moved),
                 {**seen, "weight_change": moved[-1]},
                 last or epoch == self.passes,
+                learners[0].names or None,
             )
             if last:
                 return
@@ -192,52 +227,107 @@ class Online:
             batch=self.batch,
             seed=seed,
             averaged=self.average != "none",
+            names=task.names,
             **self.gain.options(),  # type: ignore[arg-type]
         )
 
     def _pass(
         self,
+        task: Task,
         learners: list[_core.Learner],
         order: npt.NDArray[np.uint32],
         epoch: int,
-        threads: int,
-    ) -> dict[str, Any]:
+    ) -> Facts:
         if len(learners) == 1:
-            seen = learners[0].run(order, epoch)
+            seen = task.walk(learners[0], order, epoch, self)
             learners[0].end_epoch()
-            return _merge_facts([seen])
-        facts: list[dict[str, Any]] = []
+            return merge_facts(seen)
+        facts: list[Facts] = []
         visitor = np.zeros(len(order), np.int64)
-        with ThreadPoolExecutor(threads or None) as workers:
+        with ThreadPoolExecutor(task.threads or None) as workers:
             for part in np.array_split(order, max(self.mix, 1)):
                 shards = np.array_split(part, len(learners))
                 for number, shard in enumerate(shards):
                     visitor[shard] = number
                 jobs = [
-                    workers.submit(learner.run, np.ascontiguousarray(shard), epoch)
+                    workers.submit(task.walk, learner, np.ascontiguousarray(shard), epoch, self)
                     for learner, shard in zip(learners, shards, strict=True)
                 ]
-                facts.extend(job.result() for job in jobs)
-                mixed = np.mean([learner.weights for learner in learners], axis=0)
-                for learner in learners:
-                    learner.set_weights(mixed)
+                for job in jobs:
+                    facts.extend(job.result())
+                _mix(learners)
         # Gains in context are those of the whole corpus: each sentence as its learner saw it.
         every = np.stack([learner.observed for learner in learners])
         rows = every.reshape(len(learners), len(order), -1)
         together = rows[visitor, np.arange(len(order))].ravel()
         for learner in learners:
             learner.end_epoch(together)
-        return _merge_facts(facts)
+        return merge_facts(facts)
 
     @staticmethod
     def _state(learners: list[_core.Learner], done: int, moved: list[float]) -> State:
         state: State = {"done": np.array([done]), "moved": np.array(moved[-2:])}
+        if names := learners[0].names:
+            state["names"] = packed(names)
         for number, learner in enumerate(learners):
             state |= {f"{part}.{number}": array for part, array in learner.state().items()}
         return state
 
 
-def _merge_facts(facts: list[dict[str, Any]]) -> dict[str, Any]:
+def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
+    """Return an online tuner with another way to use threads, such as `shards=2,mix=5`.
+
+    >>> online = Online(_core.Selector.pairs(10, 0.1, 5), _core.Update.perceptron(1.0))
+    >>> with_regime(online, "delay=3,ordered=false").delay
+    3
+    """
+    if regime is None:
+        return tuner
+    if not isinstance(tuner, Online):
+        raise InputError(
+            "only online tuners have a regime", remedy="leave it out; all threads are used anyway"
+        )
+    known = {"batch": 1, "shards": 1, "mix": 1, "delay": 0}
+    chosen: dict[str, Any] = {}
+    for part in regime.split(","):
+        name, _, value = part.partition("=")
+        if name == "ordered" and value in ("true", "false"):
+            chosen[name] = value == "true"
+        elif name in known and value.isdecimal() and int(value) >= known[name]:
+            chosen[name] = int(value)
+        else:
+            raise InputError(
+                f"{part!r} is no part of a regime",
+                remedy="give batch=N, shards=N,mix=N or delay=N,ordered=false",
+            )
+    if chosen.get("delay", 0) and max(chosen.get("shards", 1), tuner.shards) > 1:
+        raise InputError("both shards and a delay", remedy="choose one of the two")
+    return replace(tuner, **chosen)
+
+
+def _mix(learners: Sequence[_core.Learner]) -> None:
+    """Give all learners the mean of their weights, and the features that any of them has met."""
+    names = [learner.names for learner in learners]
+    if any(each != names[0] for each in names):
+        common = list(dict.fromkeys(name for each in names for name in each))
+        for learner in learners:
+            learner.adopt(common)
+    mixed = np.mean([learner.weights for learner in learners], axis=0)
+    for learner in learners:
+        learner.set_weights(mixed)
+
+
+def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Return lines of text as an array, for a checkpoint."""
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
+
+
+def unpacked(array: npt.NDArray[np.uint8]) -> list[str]:
+    """Take back what `packed` gave."""
+    return array.tobytes().decode("utf-8").split("\n")[:-1]
+
+
+def merge_facts(facts: list[Facts]) -> Facts:
     """Join what several learners saw: counts add up, means are weighted by visits."""
     visits = sum(fact["visits"] for fact in facts)
     share = [fact["visits"] / visits if visits else 0.0 for fact in facts]
@@ -258,4 +348,15 @@ def _merge_facts(facts: list[dict[str, Any]]) -> dict[str, Any]:
         "oracle": mean("oracle") if watched else None,
         "prediction": mean("prediction") if watched else None,
         "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if watched else None,
+        **_clocked(facts),
     }
+
+
+def _clocked(facts: list[Facts]) -> Facts:
+    """Join what only passes with a decoder have: seconds, and how old the lists were."""
+    clocks = ("decode_seconds", "optimise_seconds")
+    found = {key: sum(f[key] for f in facts) for key in clocks if facts and key in facts[0]}
+    stale = [fact["staleness"] for fact in facts if "staleness" in fact]
+    if any(stale):
+        found["staleness"] = {"mean": float(np.mean(stale)), "max": max(stale)}
+    return found

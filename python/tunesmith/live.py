@@ -1,6 +1,7 @@
-"""Tune against a decoder: decode, add what is new to the lists, optimise, again.
+"""Tune against a decoder: every preset, on lists or forests.
 
-Every preset works here, on the merged lists of all iterations or on the union of their forests.
+Batch tuners decode, add what is new to the lists, optimise, again; online tuners decode each batch
+of sentences with the weights of the moment. The loops are in `loops`.
 """
 
 from __future__ import annotations
@@ -8,25 +9,28 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.drivers import Task, Tuner
+from tunesmith.drivers import Online, State, Tuner, packed, unpacked
 from tunesmith.errors import InputError
-from tunesmith.features import Vector, Weights
+from tunesmith.features import Weights
 from tunesmith.jobs import SHOWN_WEIGHTS, Journal
+from tunesmith.loops import Batch, Loop, Passes, Setup
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
-from tunesmith.sources import Source
+from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.tuning import Bounds, Listener, limits, refusal
+from tunesmith.tuning import Bounds, Listener, refusal
+
+# Decodings of a batch tuner, where nobody says.
+ITERATIONS = 25
 
 Keep = Literal["best", "last", "heldout"]
 
@@ -68,19 +72,20 @@ class _Clock:
 def tune_live(
     source: Source,
     start: Mapping[str, float],
-    preset: str = "mert",
+    preset: str | None = None,
     metric: str | Metric = "bleu:tokenize=none",
     *,
     options: Mapping[str, Any] | None = None,
     tuner: Tuner | None = None,
     heldout: Sequence[Source] = (),
-    iterations: int = 25,
+    iterations: int | None = None,
     stop: float = 1e-5,
     seed: int = 1,
     keep: Keep = "best",
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     threads: int = 0,
+    merged: bool = False,
     run: str | Path | None = None,
     resume: bool = False,
     config: Mapping[str, Any] | None = None,
@@ -89,37 +94,54 @@ def tune_live(
 ) -> LiveResult:
     """Learn the weights with which the decoder's own output scores highest.
 
-    At most `iterations` times: optimise on all lists so far, decode with the new weights. Ends
-    early when a decoding brings nothing new or no weight moves by more than `stop`. The weights of
-    the iteration whose decoding scored best are returned (`keep="last"`: the last; `"heldout"`: the
-    best on the first held-out corpus). With `run` every iteration is written down, and `resume`
-    goes on after the last that was finished, to the same result; `config` is what else must be the
-    same then. `meta` is written down with the weights.
+    With a `tuner` of your own, `preset` is only what it is called.
+
+    Batch tuners: at most `iterations` times (25) optimise on all lists so far and decode with the
+    new weights; ends early when a decoding brings nothing new or no weight moves by more than
+    `stop`. Online tuners: at most `iterations` passes (as many as the preset has) in which every
+    batch of sentences is decoded with the weights of the moment, and after each pass all sentences
+    for the score. With `merged`, or where the decoder is a command, online tuners make their passes
+    over the lists of all decodings as batch tuners do.
+
+    The weights of the iteration whose decoding scored best are returned (`keep="last"`: the last;
+    `"heldout"`: the best on the first held-out corpus). With `run` every iteration is written down,
+    and `resume` goes on after the last that was finished, to the same result; `config` is what else
+    must be the same then. `meta` is written down with the weights.
     """
     began = time.perf_counter()
     measure = get_metric(metric)
-    algorithm = tuner if tuner is not None else make_tuner(preset, options)
+    name = preset or ("mert" if tuner is None else type(tuner).__name__)
+    algorithm = tuner if tuner is not None else make_tuner(name, options)
     if keep == "heldout" and not heldout:
         raise InputError(
             "weights are to be chosen on held-out text, but there is none",
             remedy="give a held-out source and its references",
         )
     directory = None if run is None else RunDirectory(run)
+    setup = Setup(measure, bounds or {}, dict(fixed or {}), threads, seed)
+    loop: Loop
+    if isinstance(algorithm, Online) and algorithm.live and isinstance(source, Live) and not merged:
+        iterations = algorithm.passes if iterations is None else iterations
+        loop = Passes(replace(algorithm, passes=iterations), source, setup)
+    else:
+        iterations = ITERATIONS if iterations is None else iterations
+        loop = Batch(algorithm, setup)
     settings = {
-        "preset": preset if tuner is None else type(tuner).__name__,
+        "preset": name,
         "metric": measure.name,
         "options": dict(options or {}),
         "seed": seed,
         "keep": keep,
         "iterations": iterations,
+        "merged": merged,
         "digest": _digest(source, heldout, start),
         **dict(config or {}),
     }
     clock = _Clock()
 
-    def decode(where: Source, weights: Mapping[str, float]) -> Spaces:
+    def decode(where: Source, weights: Mapping[str, float], k: int | None) -> Spaces:
         before = time.perf_counter()
-        found = where.decode(weights)
+        found = where.decode(weights, k)
         clock.decode += time.perf_counter() - before
         return found
 
@@ -127,27 +149,27 @@ def tune_live(
         chosen = found.first() if isinstance(found, Pools) else found.best(weights, threads)
         return found.score(measure, chosen)
 
-    def scored(where: Source, weights: Mapping[str, float]) -> float:
-        return output_score(decode(where, weights), weights)
+    def scored(weights: Mapping[str, float]) -> list[float]:
+        return [output_score(decode(other, weights, 1), weights) for other in heldout]
 
     with Journal(directory, settings, resume, listen) as journal:
-        loop = _Loop(algorithm, measure, bounds or {}, dict(fixed or {}), threads, seed)
         weights, done, best, curve = Weights(start), 0, dict[str, Any](), list[float]()
         if journal.point is not None:
-            state = journal.point.state
+            assert directory is not None, "only a run directory has checkpoints"
+            arrays, state = journal.point.arrays, journal.point.state
             done, best, curve = state["done"], dict(state["best"]), list(state["curve"])
             clock = _Clock(*state["clock"])
-            assert directory is not None, "only a run directory has checkpoints"
-            for number in range(done + 1):
+            for number in range(done + 1 if loop.k is None else 1):
                 loop.add(_load(directory, number, source))
-            weights = _unpacked(journal.point.arrays, "weights")
-            best["weights"] = _unpacked(journal.point.arrays, "best")
+            loop.restore(weights, _part(arrays, "loop"))
+            weights = _weights(arrays, "weights")
+            best["weights"] = _weights(arrays, "best")
         else:
-            found = decode(source, weights)
+            found = decode(source, weights, loop.k)
             loop.add(found)
             score = output_score(found, weights)
             curve = [score]
-            others = [scored(other, weights) for other in heldout]
+            others = scored(weights)
             best = {"iteration": 0, "score": score, "heldout": others, "weights": weights}
             best |= {"start": score, "heldout_start": others, "ended": False}
             _save(directory, 0, found)
@@ -168,53 +190,55 @@ def tune_live(
             folds=0,
         )
         if journal.point is None:
-            _checkpoint(journal, 0, weights, best, curve, clock)
+            _checkpoint(journal, 0, weights, best, curve, clock, {})
         for number in range(done + 1, iterations + 1):
             if best["ended"]:
                 break
             epoch_began = time.perf_counter()
-            old, known = weights, loop.spaces.hypotheses
-            weights, projected = loop.optimise(old)
-            clock.optimise += time.perf_counter() - epoch_began
-            found = decode(source, weights)
-            _save(directory, number, found)
+            old, before = weights, replace(clock)
+            step = loop.step(old)
+            if not step.facts:
+                break
+            weights = step.weights
+            clock.optimise += step.optimise_seconds
+            clock.decode += step.decode_seconds
+            found = decode(source, weights, loop.k)
+            if loop.k is None:
+                _save(directory, number, found)
             loop.add(found)
-            score = output_score(found, weights)
-            others = [scored(other, weights) for other in heldout]
+            score, others = output_score(found, weights), scored(weights)
             curve.append(score)
-            moved = max((abs(weights.get(n, 0.0) - old.get(n, 0.0)) for n in weights), default=0.0)
-            nothing_new = isinstance(found, Pools) and loop.spaces.hypotheses == known
+            names = old.keys() | weights.keys()
+            moved = max((abs(weights.get(n, 0.0) - old.get(n, 0.0)) for n in names), default=0.0)
             rank = others[0] if keep == "heldout" else score
             reached = best["heldout"][0] if keep == "heldout" else best["score"]
             better = rank > reached if measure.higher_is_better else rank < reached
             if better or keep == "last":
                 best |= {"iteration": number, "score": score, "heldout": others, "weights": weights}
-            best["ended"] = nothing_new or moved <= stop
+            best["ended"] = step.last or moved <= stop
             journal.event(
                 "epoch",
                 run=0,
                 epoch=number,
                 score=score,
                 heldout=others[0] if others else None,
-                projected=projected,
-                oracle_score=loop.spaces.score(
-                    measure, loop.spaces.oracle(measure, loop.spaces.vector(weights))
-                ),
-                hypotheses=loop.spaces.hypotheses,
                 nonzero=sum(value != 0.0 for value in weights.values()),
                 weight_change=moved,
+                decode_seconds=clock.decode - before.decode,
+                optimise_seconds=clock.optimise - before.optimise,
                 seconds=time.perf_counter() - epoch_began,
                 weights=weights.top(SHOWN_WEIGHTS),
+                **step.facts,
             )
             if directory is not None:
                 directory.save_epoch_weights(number, weights, {"epoch": number})
-            _checkpoint(journal, number, weights, best, curve, clock)
+            _checkpoint(journal, number, weights, best, curve, clock, step.state)
         final: Weights = best["weights"]
         journal.event("run_end", run=0, epoch=best["iteration"], score=best["score"])
         result = LiveResult(
             tuner=settings["preset"],
             metric=measure.name,
-            signature=loop.spaces.signature(measure),
+            signature=spaces.signature(measure),
             weights=final,
             start=best["start"],
             tuned=best["score"],
@@ -254,72 +278,6 @@ def tune_live(
     return result
 
 
-class _Loop:
-    """The lists so far, and the tuner that works on them."""
-
-    def __init__(
-        self,
-        tuner: Tuner,
-        metric: Metric,
-        bounds: Bounds,
-        fixed: Mapping[str, float],
-        threads: int,
-        seed: int,
-    ) -> None:
-        self._tuner = tuner
-        self._metric = metric
-        self._limits = (bounds, fixed)
-        self._threads = threads
-        self._seed = seed
-        self._added = 0
-        self._spaces: Spaces | None = None
-
-    @property
-    def spaces(self) -> Spaces:
-        assert self._spaces is not None, "nothing has been decoded yet"
-        return self._spaces
-
-    def add(self, found: Spaces) -> None:
-        """Take what a decoding found: lists are merged, and so are forests."""
-        self._added += 1
-        if isinstance(found, Pools) and isinstance(self._spaces, Pools):
-            self._spaces = Pools.merge([self._spaces, found])
-        elif isinstance(found, Forests) and isinstance(self._spaces, Forests):
-            self._spaces = Forests.merge([self._spaces, found], self._threads)
-        else:
-            self._spaces = found
-
-    def optimise(self, weights: Weights) -> tuple[Weights, float]:
-        """Return the weights of the tuner's best epoch, and their score on the lists."""
-        names = self.spaces.names
-        lower, upper = limits(names, *self._limits)
-        task = Task(self.spaces, self._metric, lower, upper, self._threads)
-        start = task.clip(self.spaces.vector(weights))
-        chosen, best, score = start, *reversed(task.evaluate(start))
-        for epoch in self._tuner.epochs(task, start, self._seed + self._added, None):
-            reached, gain = task.evaluate(epoch.weights)
-            if gain > best:
-                chosen, best, score = epoch.weights, gain, reached
-        chosen = self._scaled(task, chosen, start, best)
-        # A feature that no hypothesis has any more keeps its weight.
-        return Weights({**weights, **Weights.from_vector(names, chosen)}), score
-
-    def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
-        """Return weights as large as those at the start, where only their direction was tuned.
-
-        A decoder's beam is wide or narrow by the size of scores, so sizes must not run away.
-        """
-        free = task.free
-        size = float(np.abs(weights[free]).sum())
-        if not getattr(self._tuner, "scale_free", False) or size == 0.0:
-            return weights
-        scaled = weights.copy()
-        scaled[free] *= float(np.abs(start[free]).sum()) / size
-        scaled = task.clip(scaled)
-        # Weights that are fixed or bounded may give sizes a meaning.
-        return scaled if task.evaluate(scaled)[1] >= gain - 1e-9 else weights
-
-
 def _checkpoint(
     journal: Journal,
     done: int,
@@ -327,9 +285,10 @@ def _checkpoint(
     best: Mapping[str, Any],
     curve: list[float],
     clock: _Clock,
+    loop: State,
 ) -> None:
-    arrays = {f"weights.{name}": array for name, array in _packed(weights).items()}
-    arrays |= {f"best.{name}": array for name, array in _packed(best["weights"]).items()}
+    parts = {"weights": _arrays(weights), "best": _arrays(best["weights"]), "loop": loop}
+    arrays = {f"{part}.{name}": a for part, named in parts.items() for name, a in named.items()}
     kept = {key: value for key, value in best.items() if key != "weights"}
     seconds = [clock.decode, clock.optimise]
     state = {"done": done, "best": kept, "curve": curve, "clock": seconds}
@@ -352,21 +311,21 @@ def _digest(source: Source, heldout: Sequence[Source], start: Mapping[str, float
     return made.hexdigest()
 
 
-def _packed(weights: Weights) -> dict[str, Any]:
-    return {"names": _bytes(list(weights)), "values": np.array(list(weights.values()), np.float64)}
+def _arrays(weights: Weights) -> State:
+    return {"names": packed(list(weights)), "values": np.array(list(weights.values()), np.float64)}
 
 
-def _unpacked(arrays: Mapping[str, Any], prefix: str) -> Weights:
-    names = _texts(arrays[f"{prefix}.names"])
-    return Weights(dict(zip(names, arrays[f"{prefix}.values"].tolist(), strict=True)))
+def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(f"{part}."): array
+        for name, array in arrays.items()
+        if name.startswith(f"{part}.")
+    }
 
 
-def _bytes(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
-    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
-
-
-def _texts(packed: npt.NDArray[np.uint8]) -> list[str]:
-    return packed.tobytes().decode("utf-8").split("\n")[:-1]
+def _weights(arrays: Mapping[str, Any], part: str) -> Weights:
+    found = _part(arrays, part)
+    return Weights(dict(zip(unpacked(found["names"]), found["values"].tolist(), strict=True)))
 
 
 def _file(directory: RunDirectory, number: int) -> Path:
@@ -391,8 +350,8 @@ def _save(directory: RunDirectory | None, number: int, found: Spaces) -> None:
                 "rows": rows,
                 "ids": ids,
                 "values": values,
-                "texts": _bytes(texts),
-                "names": _bytes(found.names),
+                "texts": packed(texts),
+                "names": packed(found.names),
                 "scores": found.core.scores,
             },
             {},
@@ -415,11 +374,11 @@ def _load(directory: RunDirectory, number: int, source: Source) -> Spaces:
     part = kept.arrays
     core = _core.Pools.from_arrays(
         part["starts"],
-        _texts(part["texts"]),
+        unpacked(part["texts"]),
         part["rows"],
         part["ids"].astype(np.int64),
         part["values"].astype(np.float64),
-        _texts(part["names"]),
+        unpacked(part["names"]),
         part["scores"],
     )
     return Pools(core, source.references, source.sources)

@@ -19,6 +19,9 @@ from tunesmith.losses import Loss
 from tunesmith.ranking import Ramp, Ranking
 from tunesmith.risk import Risk
 
+# "All" candidates of a live decoder (Eidelman 2012).
+WHOLE = 50_000
+
 PRESETS: dict[str, Callable[..., Tuner]] = {}
 
 GainName = Literal["sentence", "background", "context"]
@@ -94,6 +97,7 @@ def kbmira(
         batch,
         shuffle,
         average="epoch",
+        live=False,
     )
 
 
@@ -118,7 +122,7 @@ def mira(
     """1-best MIRA with every strategy for choosing y+ and y-.
 
     y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c; w += min(C, loss/‖Δf‖²)Δf(y+, y-).
-    oracle: M-C, LU, MB; prediction: M+C, PB, MC.
+    oracle: M-C, LU, MB; prediction: M+C, PB, MC. MB looks at 50,000 candidates of a live decoder.
 
     Eidelman 2012; Crammer et al. 2006.
     """
@@ -132,6 +136,7 @@ def mira(
         average,
         shards=shards,
         mix=mix,
+        k=WHOLE if oracle == "MB" else k,
     )
 
 
@@ -215,6 +220,7 @@ def mira_cp(
         batch,
         shuffle,
         average,
+        k=k,
     )
 
 
@@ -253,6 +259,7 @@ def rm(
         average,
         shards=shards,
         mix=mix,
+        k=k,
     )
 
 
@@ -289,6 +296,7 @@ def rm_cp(
         batch,
         shuffle,
         average,
+        k=k,
     )
 
 
@@ -302,6 +310,7 @@ def adagrad(
     samples: int = 5000,
     threshold: float = 0.05,
     pairs: int = 15,
+    k: int = 200,
     passes: int = 10,
     batch: int = 20,
     alpha: float = 1.0,
@@ -312,7 +321,7 @@ def adagrad(
 
     Per coordinate G += g², w -= ηg/√G, w <- sign(w)[|w| - λη/√G]₊, on Σ log(1 + exp(-w·x)) over
     15 pairs of each of 20 sentences. Idle features cost nothing. `loss=expected` follows the
-    gradient of the expected gain instead of pairs.
+    gradient of the expected gain instead of pairs. A live decoder makes lists of `k`.
 
     Green et al. 2013; Duchi et al. 2011.
     """
@@ -328,6 +337,7 @@ def adagrad(
         batch,
         shuffle,
         average,
+        k=k,
     )
 
 

@@ -9,19 +9,22 @@ from __future__ import annotations
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Literal, Protocol
 
+from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.reading import read_pools
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.translation import Model
+from tunesmith.translation import Model, Translator
 
 SpaceName = Literal["list", "forest"]
+# Length of lists where nobody asks for another.
+LIST = 100
 
 
 class Source(Protocol):
@@ -35,8 +38,11 @@ class Source(Protocol):
     def sources(self) -> list[str]:
         """The sentences."""
 
-    def decode(self, weights: Mapping[str, float]) -> Spaces:
-        """Return what the sentences could become, found with the weights, best first."""
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
+        """Return what the sentences could become, found with the weights, best first.
+
+        With `k`, lists of that length are enough.
+        """
 
 
 @dataclass
@@ -50,7 +56,8 @@ class Live:
     model: Model
     lines: Sequence[str]
     raw_references: Sequence[Sequence[str]]
-    k: int = 100
+    k: int | None = None
+    """Length of lists; by default what the tuner wants, 100 where it does not say."""
     space: SpaceName = "list"
     settings: Mapping[str, float] = field(default_factory=dict)
     tokenized: bool = False
@@ -71,14 +78,27 @@ class Live:
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
 
-    def decode(self, weights: Mapping[str, float]) -> Spaces:
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
         translator = self.model.translator(weights, self.settings, tokenized=True)
-        if self.space == "forest":
-            found = translator.forests(self.sources, threads=self.threads)
-            return Forests(found.core, self.references, self.sources)
-        lists = translator.nbest(self.sources, self.k, threads=self.threads)
-        return Pools(lists.core, self.references, self.sources)
+        return self.found(translator, range(len(self.sources)), k or self.k or LIST, k is not None)
+
+    def following(self, learner: _core.Learner) -> Translator:
+        """Return a translator with the weights that a learner has now."""
+        return self.model.following(learner, self.settings)
+
+    def found(
+        self, translator: Translator, sentences: Iterable[int], k: int, as_lists: bool = False
+    ) -> Spaces:
+        """Translate some of the sentences."""
+        chosen = list(sentences)
+        lines = [self.sources[i] for i in chosen]
+        references = [self.references[i] for i in chosen]
+        if self.space == "forest" and not as_lists:
+            forests = translator.forests(lines, threads=self.threads)
+            return Forests(forests.core, references, lines)
+        lists = translator.nbest(lines, k, threads=self.threads)
+        return Pools(lists.core, references, lines)
 
 
 @dataclass
@@ -96,11 +116,11 @@ class Command:
     command: str
     sources: list[str]
     references: list[list[str]]
-    k: int = 100
+    k: int | None = None
     template: Path | None = None
     format: str | None = None
 
-    def decode(self, weights: Mapping[str, float]) -> Pools:
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Pools:
         """Run the command. Refuses a failure, and lists that do not fit the sentences."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -110,7 +130,7 @@ class Command:
                 write_cdec(weights, files["weights"])
             else:
                 write_moses_ini(weights, files["weights"], self.template)
-            filled = self.command.replace("{k}", str(self.k))
+            filled = self.command.replace("{k}", str(k or self.k or LIST))
             for part, path in files.items():
                 filled = filled.replace(f"{{{part}}}", shlex.quote(str(path)))
             if "{nbest}" not in self.command:

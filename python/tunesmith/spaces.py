@@ -118,6 +118,10 @@ class Spaces(ABC):
         """Return the spaces with the features of `names`, in their order; others weigh nothing."""
 
     @abstractmethod
+    def taken_by(self, learner: _core.Learner) -> Spaces:
+        """Return the spaces with the ids that a learner has for their features, without names."""
+
+    @abstractmethod
     def contents(self, metric: Metric) -> Iterator[bytes]:
         """Yield all that tuning can depend on, for a fingerprint."""
 
@@ -320,6 +324,10 @@ class Pools(Spaces):
             return self
         base = _core.PoolsBuilder(self.core.columns, list(names)).finish()
         return Pools(_core.Pools.merge([base, self.core]), self.references, self.sources)
+
+    def taken_by(self, learner: _core.Learner) -> Pools:
+        """Return the lists with a learner's ids."""
+        return Pools(learner.take(self.core), self.references, self.sources)
 
     def contents(self, metric: Metric) -> Iterator[bytes]:
         """Yield features and statistics, for a fingerprint."""
@@ -563,6 +571,11 @@ class Forests(Spaces):
         if self.names == list(names):
             return self
         core = self.core.renamed(list(names))
+        return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
+
+    def taken_by(self, learner: _core.Learner) -> Forests:
+        """Return the forests with a learner's ids."""
+        core = learner.take(self.core)
         return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
 
     def contents(self, metric: Metric) -> Iterator[bytes]:

@@ -222,6 +222,15 @@ class Model:
             )
         return Translator(self, chosen, {**self.settings, **(settings or {})}, tokenized)
 
+    def following(
+        self, learner: _core.Learner, settings: Mapping[str, float] | None = None
+    ) -> Translator:
+        """Return the model with the weights that a learner has now; words go in and come out.
+
+        Only weights that have changed since the last call are handed over.
+        """
+        return Translator(self, learner, {**self.settings, **(settings or {})}, tokenized=True)
+
 
 @dataclass(frozen=True)
 class Phrase:
@@ -278,17 +287,26 @@ class Translator:
     """A model with weights."""
 
     def __init__(
-        self, model: Model, weights: Weights, settings: Mapping[str, float], tokenized: bool
+        self,
+        model: Model,
+        weights: Weights | _core.Learner,
+        settings: Mapping[str, float],
+        tokenized: bool,
     ) -> None:
         chosen = {"max_words": MAX_WORDS, **settings}
-        # What the user gives by markup has its own probability, which is not to be weighted.
-        self.weights = Weights({**weights, GIVEN: 1.0}, weights.meta)
         self.max_words = chosen["max_words"]
         """Longer sentences are cut."""
         self.dense = model.decoder.dense
         """Features that the model always has."""
         self._source, self._target = (_PLAIN, _PLAIN) if tokenized else (model.source, model.target)
-        self._core = model.decoder.translator(list(self.weights.items()), list(chosen.items()))
+        # What the user gives by markup has its own probability, which is not to be weighted.
+        fixed = {GIVEN: 1.0}
+        if isinstance(weights, _core.Learner):
+            self.weights = Weights(fixed)
+            self._core = weights.translator(model.decoder, [*chosen.items()], [*fixed.items()])
+        else:
+            self.weights = Weights({**weights, **fixed}, weights.meta)
+            self._core = model.decoder.translator([*self.weights.items()], [*chosen.items()])
 
     def translate(
         self, lines: Iterable[str], *, threads: int = 0, details: int = 0, markup: str = "none"

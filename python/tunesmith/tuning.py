@@ -239,9 +239,17 @@ def tune(
 
 
 def limits(
-    names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]
+    names: Sequence[str],
+    bounds: Bounds,
+    fixed: Mapping[str, float],
+    *,
+    growing: bool = False,
 ) -> tuple[Vector, Vector]:
-    """Return lower and upper bounds of the named weights; refuse patterns that match nothing."""
+    """Return lower and upper bounds of the named weights.
+
+    Refuses a name that there is not, and a pattern that matches nothing unless there may be more
+    names later (`growing`).
+    """
     lower = np.full(len(names), -np.inf)
     upper = np.full(len(names), np.inf)
     ranges = [*bounds.items(), *((name, (value, value)) for name, value in fixed.items())]
@@ -253,11 +261,21 @@ def limits(
         places = [i for i, name in enumerate(names) if name == pattern] or [
             i for i, name in enumerate(names) if fnmatchcase(name, pattern)
         ]
-        if not places:
+        if not places and not (growing and is_pattern(pattern)):
             shown = ", ".join(names[:12])
             raise InputError(f"no feature is called {pattern!r}", remedy=f"there are {shown}")
         lower[places], upper[places] = low, high
     return lower, upper
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name may match others than itself."""
+    return any(mark in name for mark in "*?[")
+
+
+def may_match(bounds: Bounds, fixed: Mapping[str, float]) -> bool:
+    """Whether features that are not known yet may have limits."""
+    return any(map(is_pattern, [*bounds, *fixed]))
 
 
 def fold_parts(sentences: int, folds: int, seed: int) -> list[npt.NDArray[np.int64]]:

@@ -128,15 +128,25 @@ impl Decoder {
         settings: Vec<(String, f64)>,
     ) -> PyResult<Translator> {
         let named = weights.iter().map(|(name, weight)| (name.as_str(), *weight));
-        let named = Weights::new(named);
+        self.with(Arc::new(Weights::new(named)), settings)
+    }
+}
+
+impl Decoder {
+    /// The model with weights that somebody else may go on with.
+    pub fn with(
+        &self,
+        weights: Arc<Weights>,
+        settings: Vec<(String, f64)>,
+    ) -> PyResult<Translator> {
         let decoder: Arc<dyn Decode> = match &self.model {
             Model::Phrase(model) => {
                 let changed = changed(settings, phrase::Settings::set)?;
-                Arc::new(phrase::Decoder::new(model.clone(), named, changed))
+                Arc::new(phrase::Decoder::new(model.clone(), weights, changed))
             }
             Model::Hiero(model) => {
                 let changed = changed(settings, hiero::Settings::set)?;
-                Arc::new(hiero::Decoder::new(model.clone(), named, changed))
+                Arc::new(hiero::Decoder::new(model.clone(), weights, changed))
             }
         };
         Ok(Translator { decoder, dense: self.dense(), failure: Arc::clone(&self.failure) })

@@ -7,13 +7,19 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tunesmith_search::Weights;
 use tunesmith_solve::{
-    Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, Pass, Rows,
+    Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, PartCorpus, Pass, Rows,
     Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
 };
+use tunesmith_space::Forests as CoreForests;
+use tunesmith_text::{Names, Piece};
 
 use crate::corpus::{Corpus, Spaces, Statistics};
+use crate::decoder::{Decoder, Translator};
+use crate::forest::Forests;
 use crate::metric::Metric;
+use crate::pools::Pools;
 use crate::select::Selector;
 use crate::threads;
 use crate::update::{Update, fault, loss_of, rows_dict};
@@ -29,80 +35,91 @@ pub struct Learner {
     metric: Py<Metric>,
     batch: usize,
     seed: u64,
+    features: Features,
 }
 
-#[pymethods]
-impl Learner {
-    #[new]
-    #[pyo3(signature = (pools, table, metric, selector, update, weights, *, gain="sentence",
-        decay=0.9, history="1best", gain_scale="one", lengths=None, lower=None, upper=None,
-        batch=1, seed=0, averaged=true))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        pools: Spaces<'_>,
-        table: Statistics<'_>,
-        metric: &Bound<'_, Metric>,
-        selector: &Selector,
-        update: &Update,
-        weights: PyReadonlyArray1<'_, f64>,
-        gain: &str,
-        decay: f64,
-        history: &str,
-        gain_scale: &str,
-        lengths: Option<Vec<f64>>,
-        lower: Option<Vec<f64>>,
-        upper: Option<Vec<f64>>,
-        batch: usize,
-        seed: u64,
-        averaged: bool,
-    ) -> PyResult<Self> {
-        let weights = weights.as_slice()?.to_vec();
-        let features = weights.len();
-        let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-        let gain =
-            gain_of(corpus.as_ref(), metric, &weights, gain, decay, history, gain_scale, lengths)?;
-        let mut model = Model::new(weights);
-        if !averaged {
-            model = model.without_average();
+/// The features by name, for a decoder that follows the weights; nothing where ids are enough.
+#[derive(Default)]
+struct Features {
+    names: Names,
+    /// Of each name, for the decoder.
+    keys: Vec<u64>,
+    /// The weights as the decoder has them.
+    told: Vec<f64>,
+    weights: Arc<Weights>,
+}
+
+impl Features {
+    fn new(names: &[String]) -> Self {
+        let mut features = Features::default();
+        for name in names {
+            features.intern(name);
         }
-        if let (Some(lower), Some(upper)) = (lower, upper) {
-            if lower.len() != features || upper.len() != features {
-                return Err(PyValueError::new_err("one lower and one upper bound per weight"));
-            }
-            if !lower.iter().zip(&upper).all(|(low, high)| low <= high) {
-                return Err(PyValueError::new_err("a lower bound above its upper bound"));
-            }
-            model = model.bounded(lower, upper);
-        }
-        Ok(Learner {
-            corpus,
-            selector: Arc::clone(&selector.inner),
-            update: update.start(features),
-            gain,
-            model,
-            metric: metric.clone().unbind(),
-            batch,
-            seed,
-        })
+        features
     }
 
-    /// One pass in the given order of sentences. Returns what was seen on the way.
-    fn run<'py>(
+    fn intern(&mut self, name: &str) -> u32 {
+        let id = self.names.intern(name);
+        if id as usize == self.keys.len() {
+            self.keys.push(Piece::of(name).key());
+            self.told.push(0.0);
+        }
+        id
+    }
+
+    /// Tells the decoder which weights have changed.
+    fn tell(&mut self, weights: &[f64], constants: &[(String, f64)]) {
+        let table = Arc::make_mut(&mut self.weights);
+        for ((key, told), &weight) in self.keys.iter().zip(&mut self.told).zip(weights) {
+            if *told != weight {
+                *told = weight;
+                table.set(*key, weight);
+            }
+        }
+        constants.iter().for_each(|(name, value)| table.set(Piece::of(name).key(), *value));
+    }
+}
+
+impl Learner {
+    /// Gives the features the ids that they have in `names`, whose others are new.
+    fn rearrange(&mut self, names: Features) -> PyResult<()> {
+        let own = std::mem::replace(&mut self.features, names);
+        let place = |name: &str| {
+            let id = self.features.names.id(name);
+            id.ok_or_else(|| PyValueError::new_err(format!("the feature {name} is missing")))
+        };
+        let places: Vec<u32> = own.names.iter().map(place).collect::<PyResult<_>>()?;
+        self.features.weights = own.weights;
+        for (&place, &told) in places.iter().zip(&own.told) {
+            self.features.told[place as usize] = told;
+        }
+        self.resize(&places)
+    }
+
+    /// As many weights as there are names; those there were go to `places`.
+    fn resize(&mut self, places: &[u32]) -> PyResult<()> {
+        let features = self.features.names.len();
+        self.model.rearrange(places, features);
+        self.update.rearrange(places, features).map_err(fault)
+    }
+
+    fn pass<'py>(
         &mut self,
         py: Python<'py>,
-        order: PyReadonlyArray1<'_, u32>,
+        corpus: &Arc<dyn CoreCorpus>,
+        order: &[u32],
+        batch: usize,
         epoch: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let order = order.as_slice()?.to_vec();
-        if order.iter().any(|&sentence| sentence as usize >= self.corpus.sentences()) {
+        if order.iter().any(|&sentence| sentence as usize >= corpus.sentences()) {
             return Err(PyValueError::new_err("the order names a sentence that is not there"));
         }
         let result = py.detach(|| {
             let pass = Pass {
-                corpus: self.corpus.as_ref(),
+                corpus: corpus.as_ref(),
                 selector: self.selector.as_ref(),
-                order: &order,
-                batch: self.batch,
+                order,
+                batch,
                 seed: self.seed,
                 epoch,
             };
@@ -133,6 +150,158 @@ impl Learner {
         dict.set_item("prediction", observed.prediction)?;
         dict.set_item("spread", observed.spread)?;
         Ok(dict)
+    }
+}
+
+#[pymethods]
+impl Learner {
+    #[new]
+    #[pyo3(signature = (pools, table, metric, selector, update, weights, *, gain="sentence",
+        decay=0.9, history="1best", gain_scale="one", lengths=None, lower=None, upper=None,
+        batch=1, seed=0, averaged=true, names=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        pools: Spaces<'_>,
+        table: Statistics<'_>,
+        metric: &Bound<'_, Metric>,
+        selector: &Selector,
+        update: &Update,
+        weights: PyReadonlyArray1<'_, f64>,
+        gain: &str,
+        decay: f64,
+        history: &str,
+        gain_scale: &str,
+        lengths: Option<Vec<f64>>,
+        lower: Option<Vec<f64>>,
+        upper: Option<Vec<f64>>,
+        batch: usize,
+        seed: u64,
+        averaged: bool,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let weights = weights.as_slice()?.to_vec();
+        let features = weights.len();
+        let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
+        let gain =
+            gain_of(corpus.as_ref(), metric, &weights, gain, decay, history, gain_scale, lengths)?;
+        if names.as_ref().is_some_and(|names| names.len() != features) {
+            return Err(PyValueError::new_err("one name for each weight"));
+        }
+        let mut model = Model::new(weights);
+        if !averaged {
+            model = model.without_average();
+        }
+        if let (Some(lower), Some(upper)) = (lower, upper) {
+            model = bounded(model, lower, upper)?;
+        }
+        Ok(Learner {
+            corpus,
+            selector: Arc::clone(&selector.inner),
+            update: update.start(features),
+            gain,
+            model,
+            metric: metric.clone().unbind(),
+            batch,
+            seed,
+            features: Features::new(names.as_deref().unwrap_or_default()),
+        })
+    }
+
+    /// One pass in the given order of sentences. Returns what was seen on the way.
+    fn run<'py>(
+        &mut self,
+        py: Python<'py>,
+        order: PyReadonlyArray1<'_, u32>,
+        epoch: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let order = order.as_slice()?.to_vec();
+        let corpus = Arc::clone(&self.corpus);
+        self.pass(py, &corpus, &order, self.batch, epoch)
+    }
+
+    /// One step on what a decoder has just found for some sentences, which see the same weights;
+    /// `spaces` come from `take`.
+    fn visit<'py>(
+        &mut self,
+        py: Python<'py>,
+        spaces: Spaces<'_>,
+        table: Statistics<'_>,
+        sentences: PyReadonlyArray1<'_, u32>,
+        epoch: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let part =
+            Corpus::new(&spaces, &table, self.metric.get(), self.model.weights().len())?.shared();
+        let order = sentences.as_slice()?.to_vec();
+        if order.len() != part.sentences() {
+            return Err(PyValueError::new_err("one number for each sentence that was found"));
+        }
+        let corpus = PartCorpus::new(part, &order, self.corpus.sentences());
+        let corpus: Arc<dyn CoreCorpus> = Arc::new(corpus);
+        self.pass(py, &corpus, &order, order.len(), epoch)
+    }
+
+    /// The spaces with this learner's ids for their features; new ones get a weight of zero.
+    fn take<'py>(&mut self, py: Python<'py>, spaces: Spaces<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let before: Vec<u32> = (0..self.features.names.len() as u32).collect();
+        let names = match &spaces {
+            Spaces::Lists(pools) => &pools.get().inner.names,
+            Spaces::Forests(forests) => &forests.get().inner.names,
+        };
+        let map: Vec<u32> = names.iter().map(|name| self.features.intern(name)).collect();
+        if self.features.names.len() > before.len() {
+            self.resize(&before)?;
+        }
+        match spaces {
+            Spaces::Lists(pools) => {
+                let inner = Arc::clone(&pools.get().inner);
+                let renamed = py.detach(|| inner.renamed(&map));
+                Ok(Bound::new(py, Pools::new(renamed))?.into_any())
+            }
+            Spaces::Forests(forests) => {
+                let mut renamed = CoreForests {
+                    forests: forests.get().inner.forests.clone(),
+                    ..Default::default()
+                };
+                py.detach(|| renamed.forests.iter_mut().for_each(|forest| forest.rename(&map)));
+                Ok(Bound::new(py, Forests::new(renamed))?.into_any())
+            }
+        }
+    }
+
+    /// Names of the features, if they were given.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.features.names.iter().map(str::to_owned).collect()
+    }
+
+    /// The number of weights.
+    #[getter]
+    fn size(&self) -> usize {
+        self.model.weights().len()
+    }
+
+    /// Brings the features into the order of `names`, which have all of them and maybe new ones.
+    fn adopt(&mut self, names: Vec<String>) -> PyResult<()> {
+        self.rearrange(Features::new(&names))
+    }
+
+    /// A translator with the weights as they are now, and constants that nobody learns.
+    fn translator(
+        &mut self,
+        decoder: &Decoder,
+        settings: Vec<(String, f64)>,
+        constants: Vec<(String, f64)>,
+    ) -> PyResult<Translator> {
+        self.features.tell(self.model.weights(), &constants);
+        decoder.with(Arc::clone(&self.features.weights), settings)
+    }
+
+    /// Bounds for every weight that there is now.
+    fn bound(&mut self, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<()> {
+        let model = std::mem::replace(&mut self.model, Model::new(Vec::new()));
+        self.model = bounded(model, lower, upper)?;
+        self.update.weights_replaced();
+        Ok(())
     }
 
     /// Statistics of what the model chose in this epoch, for gains in context; else nothing.
@@ -220,6 +389,17 @@ impl Learner {
         self.model.restore_average(lag.to_vec(), steps[0] as u64);
         Ok(())
     }
+}
+
+fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {
+    let features = model.weights().len();
+    if lower.len() != features || upper.len() != features {
+        return Err(PyValueError::new_err("one lower and one upper bound per weight"));
+    }
+    if !lower.iter().zip(&upper).all(|(low, high)| low <= high) {
+        return Err(PyValueError::new_err("a lower bound above its upper bound"));
+    }
+    Ok(model.bounded(lower, upper))
 }
 
 #[allow(clippy::too_many_arguments)]

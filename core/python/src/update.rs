@@ -242,6 +242,29 @@ impl CoreUpdate for PythonUpdate {
         Ok(stepped)
     }
 
+    /// The rule's own `rearrange(state, places, features) -> state`, once it has state.
+    fn rearrange(&mut self, places: &[u32], features: usize) -> Result<(), Fault> {
+        self.features = features;
+        let Some(state) = self.state.take().filter(|state| !state.is_empty()) else {
+            return Ok(());
+        };
+        let moved = Python::attach(|py| -> PyResult<Vec<f64>> {
+            let rule = self.rule.bind(py);
+            if !rule.hasattr("rearrange")? {
+                return Err(PyValueError::new_err(
+                    "the update keeps state, but has no rearrange(state, places, features) for \
+                     features that are new (write one, or tune on saved lists)",
+                ));
+            }
+            let state = PyArray1::from_slice(py, &state);
+            let places = PyArray1::from_slice(py, places);
+            let moved = rule.call_method1("rearrange", (state, places, features))?;
+            Ok(moved.extract::<Bound<'_, PyArray1<f64>>>()?.to_vec()?)
+        })?;
+        self.state = Some(moved);
+        Ok(())
+    }
+
     fn state(&self) -> Vec<f64> {
         self.state.clone().unwrap_or_default()
     }

@@ -30,7 +30,7 @@ fn spread(key: u64) -> u64 {
 
 pub type KeyMap<V> = std::collections::HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
-/// Weights by name; those that are zero are not kept.
+/// Weights by name.
 ///
 /// Weights and keys lie together in one table, at most half of it full, so that a look-up touches
 /// one line of memory whether there is a weight or not.
@@ -39,7 +39,8 @@ pub struct Weights {
     slots: Box<[Slot]>,
     /// How many bits of a spread key do not say where its slot is.
     shift: u32,
-    len: usize,
+    /// Slots that have a key.
+    taken: usize,
 }
 
 /// Aligned, so that a slot never lies on two lines.
@@ -55,27 +56,20 @@ const VACANT: Slot = Slot { key: u64::MAX, weight: 0.0 };
 
 impl Default for Weights {
     fn default() -> Self {
-        Weights::new([])
+        Weights::with_bits(1)
     }
 }
 
 impl Weights {
     /// The last weight of a name counts.
     pub fn new<'a>(named: impl IntoIterator<Item = (&'a str, f64)>) -> Weights {
-        let keyed = named.into_iter().map(|(name, weight)| (Piece::of(name).key(), weight));
-        let mut kept: KeyMap<f64> = keyed.collect();
-        kept.retain(|_, weight| *weight != 0.0);
-        let bits = (2 * kept.len()).next_power_of_two().trailing_zeros().max(1);
-        let mut weights = Weights {
-            slots: vec![VACANT; 1 << bits].into(),
-            shift: u64::BITS - bits,
-            len: kept.len(),
-        };
-        for (key, weight) in kept {
-            let at = weights.find(key);
-            weights.slots[at] = Slot { key, weight };
-        }
+        let mut weights = Weights::default();
+        named.into_iter().for_each(|(name, weight)| weights.set(Piece::of(name).key(), weight));
         weights
+    }
+
+    fn with_bits(bits: u32) -> Weights {
+        Weights { slots: vec![VACANT; 1 << bits].into(), shift: u64::BITS - bits, taken: 0 }
     }
 
     #[inline]
@@ -87,13 +81,34 @@ impl Weights {
         self.of_key(Piece::of(name).key())
     }
 
+    /// Changes a weight.
+    pub fn set(&mut self, key: u64, weight: f64) {
+        let at = self.find(key);
+        if self.slots[at].key == key {
+            self.slots[at].weight = weight;
+        } else if weight != 0.0 {
+            self.slots[at] = Slot { key, weight };
+            self.taken += 1;
+            if 2 * self.taken > self.slots.len() {
+                self.grow();
+            }
+        }
+    }
+
+    /// Twice the room; weights that are zero by now are dropped.
+    fn grow(&mut self) {
+        let mut larger = Weights::with_bits(u64::BITS - self.shift + 1);
+        self.slots.iter().for_each(|slot| larger.set(slot.key, slot.weight));
+        *self = larger;
+    }
+
     /// The number of weights that are not zero.
     pub fn len(&self) -> usize {
-        self.len
+        self.slots.iter().filter(|slot| slot.weight != 0.0).count()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// The slot of a key, or the vacant one where it would be.
@@ -130,6 +145,21 @@ mod tests {
             }
             let nonzero = expected.values().filter(|&&weight| weight != 0.0).count();
             prop_assert_eq!((weights.len(), weights.is_empty()), (nonzero, nonzero == 0));
+        }
+
+        #[test]
+        fn weights_changed_one_by_one_are_those_set_at_once(
+            changes in prop::collection::vec(("[a-c]{0,3}", -2..3i8), 0..200),
+        ) {
+            let mut weights = Weights::default();
+            let mut expected: HashMap<&str, f64> = HashMap::new();
+            for (name, weight) in &changes {
+                weights.set(Piece::of(name).key(), f64::from(*weight));
+                expected.insert(name, f64::from(*weight));
+            }
+            for (name, weight) in expected {
+                prop_assert_eq!(weights.of(name), weight);
+            }
         }
     }
 }

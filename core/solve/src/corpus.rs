@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use tunesmith_metric::{Metric, Segment, Table, TextMetric};
 use tunesmith_space::{Forest, ForestSpace, Forests, PoolSpace, Pools, Reach, Space};
 
@@ -88,6 +89,54 @@ impl Corpus for ListCorpus {
         let first = self.pools.list(sentence).next()?;
         let words = self.pools.text(first).split_whitespace().count();
         Some((self.table.stats(sentence, first).to_vec(), words))
+    }
+}
+
+/// Some sentences of a larger corpus, by their numbers there: what a decoder has just found for
+/// them. There is nothing at the others.
+pub struct PartCorpus {
+    part: Arc<dyn Corpus>,
+    /// Where in the part the sentences are.
+    places: FxHashMap<usize, usize>,
+    sentences: usize,
+}
+
+impl PartCorpus {
+    /// `numbers[i]` is the number of the part's sentence i among `sentences`.
+    pub fn new(part: Arc<dyn Corpus>, numbers: &[u32], sentences: usize) -> Self {
+        let numbered = numbers.iter().enumerate();
+        let places = numbered.map(|(place, &number)| (number as usize, place)).collect();
+        PartCorpus { part, places, sentences }
+    }
+
+    fn place(&self, sentence: usize) -> usize {
+        self.places[&sentence]
+    }
+}
+
+impl Corpus for PartCorpus {
+    fn sentences(&self) -> usize {
+        self.sentences
+    }
+
+    fn is_blank(&self, sentence: usize) -> bool {
+        self.places.get(&sentence).is_none_or(|&place| self.part.is_blank(place))
+    }
+
+    fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a> {
+        self.part.space(self.place(sentence), worth)
+    }
+
+    fn is_searched(&self) -> bool {
+        self.part.is_searched()
+    }
+
+    fn ids(&self, sentence: usize, show: &mut dyn FnMut(&[u32])) {
+        self.part.ids(self.place(sentence), show);
+    }
+
+    fn first(&self, sentence: usize, weights: &[f64]) -> Option<(Vec<f64>, usize)> {
+        self.part.first(self.place(sentence), weights)
     }
 }
 

@@ -19,7 +19,7 @@ pub mod update;
 
 pub use batch::{feature_sizes, mean_loss};
 pub use consensus::consensus;
-pub use corpus::{Corpus, ForestCorpus, ListCorpus};
+pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
 pub use gain::{Gain, GainKind, GainScale, Worth};
 pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;

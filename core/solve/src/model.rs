@@ -99,6 +99,17 @@ impl Model {
         self.weights.iter().zip(&self.lag).map(|(weight, lag)| weight - lag / steps).collect()
     }
 
+    /// Gives weight `i` the id `places[i]` among `features`; ids that nobody has are new, with
+    /// weight zero and without bounds.
+    pub fn rearrange(&mut self, places: &[u32], features: usize) {
+        rearrange(&mut self.weights, places, features, 0.0);
+        rearrange(&mut self.lag, places, features, 0.0);
+        if !self.lower.is_empty() {
+            rearrange(&mut self.lower, places, features, f64::NEG_INFINITY);
+            rearrange(&mut self.upper, places, features, f64::INFINITY);
+        }
+    }
+
     pub fn restart_average(&mut self) {
         self.lag.fill(0.0);
         self.steps = 0;
@@ -116,9 +127,36 @@ impl Model {
     }
 }
 
+/// Moves entry `i` to `places[i]` among `length`; entries that nobody takes are `new`.
+pub fn rearrange<T: Clone>(entries: &mut Vec<T>, places: &[u32], length: usize, new: T) {
+    assert_eq!(entries.len(), places.len());
+    if places.iter().enumerate().all(|(old, &place)| old as u32 == place) {
+        entries.resize(length, new);
+        return;
+    }
+    let mut moved = vec![new; length];
+    for (entry, &place) in entries.drain(..).zip(places) {
+        moved[place as usize] = entry;
+    }
+    *entries = moved;
+}
+
 #[cfg(test)]
 mod tests {
     use super::Model;
+
+    #[test]
+    fn rearranged_weights_keep_their_average_and_bounds() {
+        let mut model = Model::new(vec![1.0, 2.0]).bounded(vec![0.0, 0.0], vec![1.0, 9.0]);
+        model.add(&[1], &[1.0], 1.0);
+        model.end_step();
+        model.rearrange(&[2, 0], 4);
+        assert_eq!(model.weights(), [3.0, 0.0, 1.0, 0.0]);
+        model.add(&[1, 2], &[4.0, 1.0], 1.0);
+        model.end_step();
+        assert_eq!(model.weights(), [3.0, 4.0, 1.0, 0.0]);
+        assert_eq!(model.average(), [3.0, 2.0, 1.0, 0.0]);
+    }
 
     #[test]
     fn the_lazy_average_is_the_mean_of_the_weights_after_each_step() {

@@ -60,6 +60,11 @@ pub trait Update: Send + Sync {
     /// Called after the last step of a pass over the corpus.
     fn end_pass(&mut self, _model: &mut Model) {}
 
+    /// Moves what is kept of feature `i` to `places[i]` among `features`; others are new.
+    fn rearrange(&mut self, _places: &[u32], _features: usize) -> Result<(), Fault> {
+        Ok(())
+    }
+
     fn state(&self) -> Vec<f64> {
         Vec::new()
     }

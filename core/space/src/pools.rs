@@ -257,6 +257,27 @@ impl Pools {
         builder.finish()
     }
 
+    /// The same lists with feature `i` called `map[i]`; names are left to whoever has the map.
+    pub fn renamed(&self, map: &[u32]) -> Pools {
+        let mut renamed = Pools { names: Names::default(), ..self.clone() };
+        renamed.ids.iter_mut().for_each(|id| *id = map[*id as usize]);
+        let mut row = Vec::new();
+        for window in self.rows.windows(2) {
+            let (ids, values) =
+                (&mut renamed.ids[window[0]..window[1]], &mut renamed.values[window[0]..window[1]]);
+            if ids.is_sorted() {
+                continue;
+            }
+            row.clear();
+            row.extend(ids.iter().copied().zip(values.iter().copied()));
+            row.sort_unstable_by_key(|&(id, _)| id);
+            for (place, &(id, value)) in row.iter().enumerate() {
+                (ids[place], values[place]) = (id, value);
+            }
+        }
+        renamed
+    }
+
     /// Bytes on the heap, names left out.
     pub fn heap_bytes(&self) -> usize {
         (self.starts.capacity() + self.rows.capacity()) * size_of::<usize>()

@@ -10,9 +10,10 @@ import typer
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table
+from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
-from tunesmith.live import Keep, LiveResult, tune_live
+from tunesmith.live import ITERATIONS, Keep, LiveResult, tune_live
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.reading import read_weights
@@ -23,6 +24,8 @@ EXAMPLES = (
     "Examples:\n\n"
     "$ tunesmith tune model --source dev.de --reference dev.en -t mert -o weights.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mert --space forest --run runs/mert\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t adagrad --features green2013 -o w.toml\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=2 -o w.toml\n\n"
     "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira --search stack=200\n\n"
     "$ tunesmith tune --command 'cdec -c cdec.ini -w {weights} -k {k} -r < {source}' "
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
@@ -65,8 +68,31 @@ def tune(
         ),
     ] = None,
     epochs: Annotated[
-        int, typer.Option("--epochs", metavar="N", min=1, help="Decodings at most.")
-    ] = 25,
+        int | None,
+        typer.Option(
+            "--epochs",
+            metavar="N",
+            min=1,
+            help="Decodings of a batch tuner (25), passes of an online one (the preset's) at most.",
+        ),
+    ] = None,
+    regime: Annotated[
+        str | None,
+        typer.Option(
+            "--regime",
+            metavar="TEXT",
+            help="How an online tuner uses threads: batch=20, shards=2,mix=5, delay=3 or "
+            "delay=3,ordered=false.",
+        ),
+    ] = None,
+    merged: Annotated[
+        bool,
+        typer.Option(
+            "--merged",
+            metavar="",
+            help="Online tuners pass over the merged lists of all decodings, as batch tuners do.",
+        ),
+    ] = False,
     threads: o.Threads = 0,
     json: o.Json = False,
     kind: o.Kind = None,
@@ -80,11 +106,15 @@ def tune(
         ),
     ] = "list",
     nbest: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--nbest", metavar="K", min=1, help="Length of lists.", rich_help_panel=o.MODEL
+            "--nbest",
+            metavar="K",
+            min=1,
+            help="Length of lists: 100, or what an online tuner asks for.",
+            rich_help_panel=o.MODEL,
         ),
-    ] = 100,
+    ] = None,
     search: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,7 +163,11 @@ def tune(
     run: o.Run = None,
     resume: o.Resume = False,
 ) -> None:
-    """Learn weights with the decoder in the loop: decode, add to the lists, optimise, again.
+    """Learn weights with the decoder in the loop.
+
+    Batch tuners (mert, pro, kbmira, rampion, risk) decode, add to the lists,
+    optimise, again; online tuners (mira, rm, adagrad, arow, …) decode sentence
+    by sentence with the weights of the moment.
 
     Ends when a decoding brings nothing new, or after --epochs; the weights whose
     own decoding scored best are kept. Weights that are no good (unchanged, all
@@ -162,7 +196,7 @@ def tune(
             remedy="give one --heldout-reference for each --heldout",
         )
     settings = o.settings(set_)
-    make_tuner(tuner, settings)
+    algorithm = with_regime(make_tuner(tuner, settings), regime)
     measured = get_metric(metric)
     o.writable(out_file)
     start = None if weights is None else read_weights(weights)
@@ -203,13 +237,14 @@ def tune(
 
     templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
     kept: Keep = keep  # type: ignore[assignment]
-    with Watch(epochs) as watch:
+    with Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch:
         result = tune_live(
             corpus(source, reference),
             start,
             tuner,
             measured,
             options=settings,
+            tuner=algorithm,
             heldout=[corpus(text, [ref]) for text, ref in zip(held, held_references, strict=True)],
             iterations=epochs,
             seed=seed,
@@ -217,6 +252,7 @@ def tune(
             bounds=o.bounds(bound),
             fixed=o.fixed(fix),
             threads=threads,
+            merged=merged,
             run=run,
             resume=resume,
             config={
@@ -226,6 +262,7 @@ def tune(
                 "templates": templates,
                 "decoder": command or str(moses or model),
                 "kind": kind,
+                "regime": regime,
                 "space": space,
                 "nbest": nbest,
                 "search": search or [],

@@ -97,7 +97,7 @@ impl Default for Settings {
 
 /// The weights of the features that every model has, one by one.
 pub struct Weighted {
-    pub named: Weights,
+    pub named: Arc<Weights>,
     /// Of logarithms to base ten.
     pub lm: f32,
     /// What is hoped for of each unit of a preliminary logarithm.
@@ -111,7 +111,7 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    fn new(model: &Model, named: Weights, hope: f32) -> Weighted {
+    fn new(model: &Model, named: Arc<Weights>, hope: f32) -> Weighted {
         let dense = &model.dense;
         let of = |name: &str| named.of(name) as f32;
         let lm = of(&dense.lm.0) * dense.lm.1;
@@ -141,8 +141,8 @@ pub struct Decoder {
 const CACHED: usize = 16 << 20;
 
 impl Decoder {
-    pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
-        let weighted = Weighted::new(&model, weights, settings.hope);
+    pub fn new(model: Arc<Model>, weights: impl Into<Arc<Weights>>, settings: Settings) -> Decoder {
+        let weighted = Weighted::new(&model, weights.into(), settings.hope);
         Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
     }
 

@@ -86,7 +86,7 @@ impl Default for Settings {
 
 /// The weights of the features that every model has, one by one.
 pub struct Weighted {
-    pub named: Weights,
+    pub named: Arc<Weights>,
     /// Of logarithms to base ten.
     pub lm: f32,
     pub word: f32,
@@ -100,7 +100,7 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    fn new(model: &Model, named: Weights) -> Weighted {
+    fn new(model: &Model, named: Arc<Weights>) -> Weighted {
         let dense = &model.dense;
         let of = |name: &str| named.of(name) as f32;
         let mut reordering = [0.0; 6];
@@ -133,8 +133,8 @@ pub struct Decoder {
 const CACHED: usize = 128 << 20;
 
 impl Decoder {
-    pub fn new(model: Arc<Model>, weights: Weights, settings: Settings) -> Decoder {
-        let weighted = Weighted::new(&model, weights);
+    pub fn new(model: Arc<Model>, weights: impl Into<Arc<Weights>>, settings: Settings) -> Decoder {
+        let weighted = Weighted::new(&model, weights.into());
         Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
     }
 

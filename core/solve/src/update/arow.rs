@@ -2,7 +2,7 @@
 
 use super::{Separate, Stepped, Update};
 use crate::Fault;
-use crate::model::Model;
+use crate::model::{Model, rearrange};
 use crate::rows::Rows;
 
 /// Variances Σ start at `variance`. For a violated row, `v = xᵀΣx`, `β = 1/(v + r)`:
@@ -13,13 +13,16 @@ pub struct Arow {
     pub r: f64,
     pub rate: f64,
     pub linear: bool,
+    /// Of features that have not been seen.
+    new: f64,
     variance: Vec<f64>,
     rows: Rows,
 }
 
 impl Arow {
     pub fn new(r: f64, rate: f64, variance: f64, linear: bool, features: usize) -> Self {
-        Arow { r, rate, linear, variance: vec![variance; features], rows: Rows::default() }
+        let rows = Rows::default();
+        Arow { r, rate, linear, new: variance, variance: vec![variance; features], rows }
     }
 }
 
@@ -59,6 +62,11 @@ impl Update for Arow {
             stepped.loss += loss;
         }
         Ok(stepped)
+    }
+
+    fn rearrange(&mut self, places: &[u32], features: usize) -> Result<(), Fault> {
+        rearrange(&mut self.variance, places, features, self.new);
+        Ok(())
     }
 
     fn state(&self) -> Vec<f64> {

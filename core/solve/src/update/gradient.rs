@@ -4,7 +4,7 @@
 use super::{Separate, Stepped, Update};
 use crate::Fault;
 use crate::loss::Loss;
-use crate::model::Model;
+use crate::model::{Model, rearrange};
 use crate::prefetch::{AHEAD, prefetch};
 use crate::rows::Rows;
 
@@ -245,6 +245,15 @@ impl Update for Gradient {
             self.settle(model, id as u32);
             model.set(id as u32, self.cells[id].weight);
         }
+    }
+
+    fn rearrange(&mut self, places: &[u32], features: usize) -> Result<(), Fault> {
+        let new = Cell { done: self.step, ..Cell::default() };
+        rearrange(&mut self.cells, places, features, new);
+        if !self.anchor.is_empty() {
+            rearrange(&mut self.anchor, places, features, 0.0);
+        }
+        Ok(())
     }
 
     fn state(&self) -> Vec<f64> {
