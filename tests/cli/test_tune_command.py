@@ -2,60 +2,26 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from running import COMMAND, tunesmith
+from running import tunesmith
+from twins.toy import make_world
 
 from tunesmith import Weights
-from tunesmith.training.pipeline import Training, train
 
-NOUNS = {"haus": "house", "buch": "book", "auto": "car", "kind": "child", "brot": "bread"}
-ADJECTIVES = {"klein": "small", "alt": "old", "neu": "new", "rot": "red"}
-# Said in more than one way, so that there is something to choose.
-VERBS = {"sieht": ("sees", "is seeing"), "nimmt": ("takes", "is taking"), "hat": ("has", "has got")}
 KEYS = {
     *("tuner", "start", "tuned", "heldout", "iterations", "seconds"),
     *("decode_seconds", "optimise_seconds", "nonzero"),
 }
 
 
-def pairs(count: int, seed: int) -> list[tuple[str, str]]:
-    chance = random.Random(seed)
-    found = []
-    for _ in range(count):
-        (a, b), adjective = chance.sample(list(NOUNS), 2), chance.choice(list(ADJECTIVES))
-        verb = chance.choice(list(VERBS))
-        said = VERBS[verb][chance.random() < 0.3]
-        # The verb comes last in one language and second in the other.
-        source = f"das {adjective}e {a} ein {b} {verb}"
-        found.append((source, f"the {ADJECTIVES[adjective]} {NOUNS[a]} {said} a {NOUNS[b]}"))
-    return found
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tune")
-    for name, size, seed in (("train", 300, 1), ("dev", 40, 2), ("test", 40, 3)):
-        made = pairs(size, seed)
-        (folder / f"{name}.src").write_text("".join(f"{source}\n" for source, _ in made))
-        (folder / f"{name}.tgt").write_text("".join(f"{target}\n" for _, target in made))
-    given = Training(folder / "train.src", folder / "train.tgt", kind="both", order=3)
-    train(given, folder / "model", 1)
-    Weights({"lm": -0.3, "words": -1.0, "p(f|e)": 0.1, "distortion": 0.1, "unknown": -10.0}).save(
-        folder / "phrase.toml"
-    )
-    Weights({"lm": -0.1, "words": -0.5, "CountEF": 0.1, "glue": 1.0, "unknown": -10.0}).save(
-        folder / "hiero.toml"
-    )
-    return folder
+    return make_world(tmp_path_factory.mktemp("tune"))
 
 
 def asked(world: Path, kind: str, *more: object) -> list[object]:
@@ -92,6 +58,20 @@ def test_every_kind_of_tuner_works_with_a_decoder(world: Path, tuner: str) -> No
     assert ran.object["tuned"] > ran.object["start"] + 1
 
 
+def test_a_regime_is_chosen_by_name(world: Path) -> None:
+    options = ("-t", "mira", "--epochs", 1, "--json", "--regime")
+    for regime in ("shards=2,mix=2", "batch=5", "delay=2,ordered=false"):
+        ran = tunesmith(*asked(world, "phrase", *options, regime))
+        assert ran.code == 0, ran.err
+        assert ran.object["tuned"] > ran.object["start"]
+    ran = tunesmith(*asked(world, "phrase", *options, "shards=0"))
+    assert ran.code == 2
+    assert "no part of a regime" in ran.err
+    ran = tunesmith(*asked(world, "phrase", "-t", "mert", "--regime", "batch=2"))
+    assert ran.code == 2
+    assert "only online tuners" in ran.err
+
+
 def test_sparse_features_are_tuned_kept_and_used(world: Path) -> None:
     out = world / "sparse.toml"
     options = ("-t", "kbmira", "--epochs", 2, "--features", "rule-id", "--features", "bigrams")
@@ -125,28 +105,6 @@ def test_a_run_is_resumed_only_as_it_was(world: Path) -> None:
         ran = tunesmith(*asked(world, "phrase", *options, *features, *changed, "--resume"))
         assert ran.code == 2
         assert "another configuration" in ran.err
-
-
-def test_a_killed_run_goes_on_to_the_same_weights(world: Path) -> None:
-    options = ("--epochs", 4, "--set", "restarts=2", "--threads", 1)
-    whole, killed = world / "whole", world / "killed"
-    assert tunesmith(*asked(world, "phrase", *options, "--run", whole)).code == 0
-    chance = random.Random(5)
-    for _ in range(20):
-        command = [*asked(world, "phrase", *options, "--run", killed)]
-        if (killed / "config.json").exists():
-            command.append("--resume")
-        running = subprocess.Popen(
-            [*COMMAND, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(chance.uniform(0.5, 1.5))
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-        if (killed / "result.json").exists():
-            break
-    ran = tunesmith(*asked(world, "phrase", *options, "--run", killed, "--resume"))
-    assert ran.code == 0, ran.err
-    assert Weights.load(killed / "weights.toml") == Weights.load(whole / "weights.toml")
 
 
 def test_any_decoder_can_be_tuned(world: Path) -> None:

@@ -1,0 +1,220 @@
+"""Tuning with a decoder that follows the weights: growth, regimes, bounds, equality with lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twins.quick import QUICK
+from twins.toy import POOR, make_world
+
+from tunesmith import Weights, _core, select, update
+from tunesmith.drivers import Online, Task, with_regime
+from tunesmith.errors import InputError
+from tunesmith.live import LiveResult, tune_live
+from tunesmith.loops import Passes, Setup
+from tunesmith.metrics import get_metric
+from tunesmith.presets import PRESETS, make_tuner
+from tunesmith.sources import Live
+from tunesmith.spaces import Pools, Spaces
+from tunesmith.translation import Kind, Model, Translator
+
+ONLINE = [name for name in PRESETS if isinstance(tuner := make_tuner(name), Online) and tuner.live]
+Array = npt.NDArray[np.float64]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("live"))
+
+
+def source(world: Path, kind: Kind = "phrase", *templates: str, **more: Any) -> Live:
+    model = Model.load(world / "model", kind, named=templates)
+    lines, references = (
+        (world / f"dev.{side}").read_text().splitlines() for side in ("src", "tgt")
+    )
+    return Live(model, lines, [[text] for text in references], **more)
+
+
+def learn(world: Path, tuner: Online, *templates: str, **more: Any) -> LiveResult:
+    threads = more.pop("threads", 0)
+    start = POOR[more.get("kind", "phrase")]
+    made = source(world, more.pop("kind", "phrase"), *templates, k=30, threads=threads)
+    return tune_live(made, start, "mira", tuner=tuner, threads=threads, **more)
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize("preset", ONLINE)
+def test_every_online_preset_learns(world: Path, kind: Kind, preset: str) -> None:
+    # So few steps must be large ones.
+    large: dict[str, dict[str, Any]] = {
+        "perceptron": {"rate": 0.05, "oracle": "LU"},
+        "arow": {"r": 1.0},
+    }
+    options = {**QUICK[preset], **large.get(preset, {})}
+    found = tune_live(source(world, kind, k=50), POOR[kind], preset, options=options, iterations=4)
+    assert found.refused is None
+    assert found.tuned > found.start + 2
+    assert found.decode_seconds > 0 < found.optimise_seconds
+
+
+def test_features_are_met_on_the_way(world: Path) -> None:
+    tuner = cast(Online, make_tuner("mira"))
+    found = learn(world, replace(tuner, passes=2), "rule-id", "bigrams", iterations=2)
+    assert found.nonzero > 40
+    assert any(name.startswith("PT:") for name in found.weights)
+    assert any(name.startswith("TB:") for name in found.weights)
+
+
+REGIMES = ["batch=1", "batch=7", "shards=2", "shards=3,mix=2", "delay=2", "batch=3,delay=1"]
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_weights_do_not_depend_on_threads(world: Path, regime: str) -> None:
+    tuner = cast(Online, with_regime(make_tuner("mira"), regime))
+    one, two, again = (
+        learn(world, tuner, "rule-id", threads=threads, iterations=2) for threads in (1, 2, 3)
+    )
+    assert dict(one.weights) == dict(two.weights) == dict(again.weights)
+    assert one.curve == two.curve
+
+
+def test_one_shard_is_serial(world: Path) -> None:
+    tuner = cast(Online, make_tuner("rm"))
+    serial = learn(world, tuner, "rule-id", iterations=2)
+    shard = learn(world, replace(tuner, shards=1, mix=4), "rule-id", iterations=2)
+    assert dict(serial.weights) == dict(shard.weights)
+
+
+@pytest.mark.parametrize("ordered", ["true", "false"])
+def test_staleness_is_told(world: Path, ordered: str) -> None:
+    events: list[dict[str, Any]] = []
+    tuner = cast(Online, with_regime(make_tuner("mira"), f"delay=3,ordered={ordered}"))
+    learn(world, tuner, listen=events.append, iterations=2)
+    stale = [event["staleness"] for event in events if event["event"] == "epoch"]
+    assert len(stale) == 2
+    for each in stale:
+        assert 0 < each["mean"] <= 40
+        if ordered == "true":
+            assert each["max"] == 3
+
+
+def test_bounds_hold_for_features_that_are_met_later(world: Path) -> None:
+    tuner = cast(Online, make_tuner("mira", {"c": 0.5}))
+    bounds = {"PT:*": (0.0, 0.001)}
+    found = learn(world, tuner, "rule-id", iterations=2, bounds=bounds)
+    met = [value for name, value in found.weights.items() if name.startswith("PT:")]
+    assert met
+    assert all(0.0 <= value <= 0.001 for value in met)
+    with pytest.raises(InputError, match="no feature is called 'PT'"):
+        learn(world, tuner, "rule-id", iterations=1, bounds={"PT": (0.0, 1.0)})
+
+
+class Counting:
+    """A perceptron that counts how often it has met each feature."""
+
+    def init(self, features: int, /) -> Array:
+        return np.zeros(features)
+
+    def step(self, w: Array, state: Array, separate: Any, /) -> tuple[Array, Array]:
+        rows = separate(w)
+        np.add.at(w, rows["ids"], 0.01 * rows["values"])
+        np.add.at(state, rows["ids"], 1)
+        return w, state
+
+
+class Growing(Counting):
+    def rearrange(self, state: Array, places: npt.NDArray[np.uint32], features: int, /) -> Array:
+        moved = np.zeros(features)
+        moved[places] = state
+        return moved
+
+
+def test_an_update_of_ones_own_follows_new_features(world: Path) -> None:
+    tuner = Online(select.hope_fear(), update.of_rule(Growing()), average="none")
+    found = learn(world, tuner, "rule-id", iterations=1, keep="last")
+    assert found.nonzero > 20
+    tuner = Online(select.hope_fear(), update.of_rule(Counting()), average="none")
+    with pytest.raises(ValueError, match="no rearrange"):
+        learn(world, tuner, "rule-id", iterations=1)
+
+
+@pytest.mark.parametrize(
+    ("regime", "message"),
+    [("shards=0", "no part"), ("batch", "no part"), ("delay=1,shards=2", "both shards")],
+)
+def test_bad_regimes_are_refused(regime: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        with_regime(make_tuner("mira"), regime)
+
+
+class Fixed(Live):
+    """A decoder that always finds the same lists, without looking at weights."""
+
+    def __init__(self, lists: Pools) -> None:
+        self.lists = lists
+        self.model = cast(Model, SimpleNamespace(decoder=SimpleNamespace(dense=())))
+        assert lists.references is not None
+        self.references, self.sources = lists.references, [""] * lists.sentences
+        self.k, self.threads, self.space = None, 1, "list"
+
+    def following(self, learner: _core.Learner) -> Translator:
+        return cast(Translator, None)
+
+    def found(
+        self, translator: Translator, sentences: Any, k: int, as_lists: bool = False
+    ) -> Spaces:
+        return self.lists.subset(list(sentences))
+
+    def decode(self, weights: Any, k: int | None = None) -> Spaces:
+        return self.lists
+
+
+@st.composite
+def sparse_lists(draw: st.DrawFn) -> Pools:
+    """Lists in which every sentence has features that others have not."""
+    chance = np.random.default_rng(draw(st.integers(0, 2**32)))
+    words = ["a", "b", "c", "d", "e", "f"]
+    texts, rows, ids, values, starts, references = [], [0], [], [], [0], []
+    for _ in range(chance.integers(3, 9)):
+        references.append([" ".join(chance.choice(words, 5))])
+        for _ in range(chance.integers(1, 6)):
+            texts.append(" ".join(chance.choice(words, chance.integers(3, 7))))
+            chosen = np.unique(np.concatenate([[0, 1], chance.integers(2, 30, 4)]))
+            ids.extend(chosen)
+            values.extend(chance.normal(size=len(chosen)))
+            rows.append(len(ids))
+        starts.append(len(texts))
+    names = [f"f{number}" for number in range(30)]
+    return Pools.from_arrays((rows, ids, values), starts, names, texts, references)
+
+
+@given(sparse_lists(), st.sampled_from(ONLINE), st.sampled_from(["batch=1", "batch=3", "shards=2"]))
+def test_lists_of_a_decoder_that_ignores_weights_are_lists(
+    lists: Pools, preset: str, regime: str
+) -> None:
+    """What is met on the way has other ids, and nothing else is different."""
+    tuner = cast(Online, with_regime(make_tuner(preset, QUICK[preset]), regime))
+    metric = get_metric("bleu:tokenize=none")
+    free = np.full(len(lists.names), np.inf)
+    start = np.zeros(len(lists.names))
+    start[0] = 0.1
+    expected = [
+        dict(zip(lists.names, epoch.weights.tolist(), strict=True))
+        for epoch in tuner.epochs(Task(lists, metric, -free, free, 1), start, 3, None)
+    ]
+    setup = Setup(metric, {}, {}, 1, 3)
+    loop = Passes(tuner, Fixed(lists), setup)
+    loop.add(lists)
+    weights = Weights({"f0": 0.1})
+    for wanted in expected:
+        weights = loop.step(weights).weights
+        for name, value in wanted.items():
+            assert weights.get(name, 0.0) == pytest.approx(value, abs=1e-9), name
