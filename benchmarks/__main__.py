@@ -19,6 +19,7 @@ from benchmarks import (
     rules_bench,
     sparse,
     training_bench,
+    tuning_bench,
 )
 from benchmarks.data import Setting
 from benchmarks.harness import Claim, Outcome, Skip, machine, markdown, save, say
@@ -33,6 +34,7 @@ AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
     "lm-estimation": lm_bench.estimation,
     "hiero": hiero_bench.hiero,
     "phrase-speed": phrase_bench.speed,
+    "tuning": tuning_bench.tuning,
 }
 ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "presets": moses_lists.presets,
@@ -46,6 +48,7 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "phrase-sparse": phrase_bench.sparse,
     "training": training_bench.whole_training,
     "growth": training_bench.growth,
+    "regimes": tuning_bench.regimes,
 }
 NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -1,0 +1,309 @@
+"""Every tuner with a decoder in the loop, and the ways to use threads.
+
+Tuned on val of Multi30k, tested on its three test sets: with Moses' phrase-based model from its
+untuned weights (pop limit 300), and with the hierarchical model of our own training from the
+weights that an untuned model has (pop limit 30). What a run found is kept in
+`benchmarks/results/tuning`, so that a measurement that was stopped goes on; delete the folder to
+measure anew.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import statistics
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import METRIC, Setting, text_lines
+from benchmarks.fresh import in_fresh_process
+from benchmarks.harness import Cell, Claim, Outcome, say, timed
+from benchmarks.peers import MOSES_TUNING
+from benchmarks.yardstick import Yardstick
+from tunesmith.drivers import with_regime
+from tunesmith.live import tune_live
+from tunesmith.metrics import get_metric
+from tunesmith.presets import make_tuner
+from tunesmith.significance import compare_runs
+from tunesmith.sources import Live
+from tunesmith.training.pipeline import Training, train
+from tunesmith.translation import Model
+
+KEPT = Path(__file__).resolve().parent / "results" / "tuning"
+TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+BATCH = ("mert", "pro", "kbmira", "rampion", "risk")
+ONLINE = ("mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow", "perceptron")
+DECODINGS, PASSES = 8, 6
+OPTIONS: dict[str, dict[str, Any]] = {}
+"""Where a preset's own are not used."""
+
+
+def texts(setting: Setting, name: str, count: int | None = None) -> tuple[list[str], list[str]]:
+    """Return sentences and references of a text of Multi30k."""
+    source, target = (
+        text_lines(setting.file("multi30k", f"{name}.{side}.gz"))[:count] for side in ("de", "en")
+    )
+    return source, target
+
+
+@cache
+def trained(setting_shared: Path) -> Path:
+    """Return the model of our own training, which is made at the first call."""
+    setting, folder = Setting(shared=setting_shared), KEPT / "model"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for side in ("de", "en"):
+        packed = setting.file("multi30k", f"train.{side}.gz")
+        (KEPT / f"train.{side}").write_bytes(gzip.decompress(packed.read_bytes()))
+    train(Training(KEPT / "train.de", KEPT / "train.en", kind="both"), folder, 2)
+    return folder
+
+
+def model_of(shared: str, decoder: str, templates: Iterable[str] = ()) -> tuple[Model, Any]:
+    """Return a model and the settings of its search."""
+    setting = Setting(shared=Path(shared))
+    if decoder == "moses":
+        ini = setting.file("multi30k-moses", "moses.untuned.ini")
+        return Model.of_moses(ini, KEPT / "moses"), {"pop_limit": 300, "stack": 100}
+    kind: Any = decoder
+    model = Model.load(KEPT / "model", kind, named=list(templates))
+    return model, {"pop_limit": 30} if decoder == "hiero" else {}
+
+
+def tuned(
+    shared: str,
+    decoder: str,
+    preset: str,
+    seed: int,
+    *,
+    keep: list[Any],
+    options: dict[str, Any] | None = None,
+    regime: str | None = None,
+    iterations: int = 0,
+    sentences: int | None = None,
+    threads: int = 1,
+    templates: Iterable[str] = (),
+    rows: str = "",
+) -> dict[str, Any]:
+    """Tune in a process of its own, then translate the test sets; `rows` is a file for their
+    statistics."""
+    setting = Setting(shared=Path(shared))
+    model, search = model_of(shared, decoder, templates)
+    keep.append(model)
+
+    def live(name: str) -> Live:
+        lines, references = texts(setting, name, sentences)
+        pairs = [[reference] for reference in references]
+        return Live(model, lines, pairs, settings=search, tokenized=True, threads=threads)
+
+    tuner = with_regime(make_tuner(preset, options), regime)
+    epochs: list[dict[str, Any]] = []
+    result, time = timed(
+        lambda: tune_live(
+            live("val"),
+            model.weights,
+            preset,
+            METRIC,
+            tuner=tuner,
+            seed=seed,
+            iterations=iterations or None,
+            fixed={"UnknownWordPenalty0": 1.0} if decoder == "moses" else None,
+            threads=threads,
+            listen=lambda event: epochs.append(event) if event["event"] == "epoch" else None,
+        )
+    )
+    metric, found, scores = get_metric(METRIC), {}, {}
+    for name in TESTS:
+        test = live(name)
+        lists = test.decode(result.weights, 1)
+        found[name] = metric.stats(lists.outputs(lists.best(result.weights)), test.references)
+        scores[name] = metric.score(found[name].sum(axis=0))
+    if rows:
+        np.savez_compressed(rows, **found)  # type: ignore[arg-type]
+    told = ("spread", "nonzero", "score", "seconds", "decode_seconds", "optimise_seconds")
+    return {
+        "start": result.start,
+        "val": result.tuned,
+        "tests": scores,
+        "iterations": result.iterations,
+        "cpu": time.cpu,
+        "wall": time.wall,
+        "nonzero": result.nonzero,
+        "refused": result.refused,
+        "epochs": [{key: event.get(key) for key in told} for event in epochs],
+    }
+
+
+def _known(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run found, now or before."""
+    name = "-".join(str(asked[key]) for key in ("decoder", "preset", "seed"))
+    more = {key: asked[key] for key in ("regime", "templates", "options") if asked.get(key)}
+    name += "".join(f"-{part}" for part in json.dumps(more) if part.isalnum())
+    path, rows = KEPT / f"{name}.json", KEPT / f"{name}.npz"
+    if path.exists():
+        kept: dict[str, Any] = json.loads(path.read_text())
+        if kept["asked"] == asked:
+            return kept["found"] | {"rows": rows}
+    found = in_fresh_process("benchmarks.tuning_bench:tuned", **asked, rows=str(rows)).value
+    path.write_text(json.dumps({"asked": asked, "found": found}, indent=1))
+    say(f"  {name}: val {found['val']:.2f}, {found['cpu']:.0f} CPU s")
+    return found | {"rows": rows}
+
+
+def tuning(setting: Setting, yardstick: Yardstick) -> Outcome:
+    """Tune with every preset, three seeds each, both decoders."""
+    outcome = Outcome("Every tuner with a decoder in the loop")
+    trained(setting.shared)
+    seeds = (1,) if setting.quick else (1, 2, 3)
+    metric = get_metric(METRIC)
+    # Converted once, before several processes want it.
+    model_of(str(setting.shared), "moses")
+    asked = {
+        (decoder, preset, seed): {
+            "shared": str(setting.shared),
+            "decoder": decoder,
+            "preset": preset,
+            "seed": seed,
+            "options": OPTIONS.get(preset),
+            "iterations": DECODINGS if preset in BATCH else PASSES,
+            "sentences": 100 if setting.quick else None,
+        }
+        for seed in seeds
+        for decoder in ("moses", "hiero")
+        for preset in (*BATCH, *ONLINE)
+    }
+    with ThreadPoolExecutor(max((os.cpu_count() or 2) // 1, 1)) as workers:
+        found = dict(zip(asked, workers.map(_known, asked.values()), strict=True))
+    for decoder in ("moses", "hiero"):
+        start = found[decoder, "mert", 1]["start"]
+        outcome.rows.append({"decoder": decoder, "tuner": "start", "val": f"{start:.2f}"})
+        base = [found[decoder, "mert", seed] for seed in seeds]
+        for preset in (*BATCH, *ONLINE):
+            runs = [found[decoder, preset, seed] for seed in seeds]
+            row: dict[str, Cell] = {"decoder": decoder, "tuner": preset}
+            row["val"] = _spread([run["val"] for run in runs])
+            for name in TESTS:
+                row[name.removeprefix("test_").replace("_", " ")] = _spread(
+                    [run["tests"][name] for run in runs]
+                )
+            compared = compare_runs(
+                metric,
+                [np.load(run["rows"])[TESTS[0]] for run in base],
+                [np.load(run["rows"])[TESTS[0]] for run in runs],
+                samples=1000,
+            )
+            row["p (2016, against mert)"] = "" if preset == "mert" else f"{compared.p:.3f}"
+            row["iterations"] = f"{statistics.fmean(run['iterations'] for run in runs):.1f}"
+            row["CPU s"] = f"{statistics.fmean(run['cpu'] for run in runs):.0f}"
+            outcome.rows.append(row)
+            mean = statistics.fmean(run["val"] for run in runs)
+            below = statistics.fmean(run["val"] for run in base) - mean
+            if preset != "mert":
+                outcome.claims.append(
+                    Claim(f"{decoder}, {preset}: BLEU below mert on val", below, 1.0, "at most")
+                )
+            outcome.claims.append(
+                Claim(f"{decoder}, {preset}: BLEU above the start", mean - start, 0.5, "at least")
+            )
+    for preset, (val, test, seconds, iterations) in MOSES_TUNING.items():
+        runs = [found["moses", preset, seed] for seed in seeds]
+        share = statistics.fmean(
+            run["cpu"] / run["iterations"] / (seconds / iterations) for run in runs
+        )
+        outcome.claims += [
+            Claim(
+                f"{preset}: BLEU on val", statistics.fmean(r["val"] for r in runs), val, "at least"
+            ),
+            Claim(
+                f"{preset}: BLEU on test 2016",
+                statistics.fmean(run["tests"][TESTS[0]] for run in runs),
+                test,
+                "at least",
+            ),
+            Claim(
+                f"{preset}: CPU time of an iteration, ours / Moses'",
+                share / yardstick.middle,
+                0.2,
+                "at most",
+            ),
+        ]
+    mira = [found["hiero", "mira", seed] for seed in seeds]
+    outcome.claims += [
+        Claim("hiero, mira: val", statistics.fmean(r["val"] for r in mira), 41.4, "at least"),
+        Claim(
+            "hiero, mira: test 2016",
+            statistics.fmean(run["tests"][TESTS[0]] for run in mira),
+            39.9,
+            "at least",
+        ),
+    ]
+    outcome.notes.append(
+        f"{len(seeds)} seeds: mean and standard deviation. p: approximate randomisation over all "
+        "runs of both tuners (Clark et al. 2011), BLEU on test 2016. CPU seconds of tuning alone, "
+        "the decodings for the score included, one thread."
+    )
+    return outcome
+
+
+def _spread(values: list[float]) -> str:
+    shown = f"{statistics.fmean(values):.2f}"
+    return f"{shown} ± {statistics.stdev(values):.2f}" if len(values) > 1 else shown
+
+
+def regimes(setting: Setting) -> Outcome:
+    """Threads, sparse features, the spread of scores."""
+    outcome = Outcome("Online tuning: regimes, sparse features, spread")
+    trained(setting.shared)
+    common = {
+        "shared": str(setting.shared),
+        "seed": 1,
+        "iterations": 1 if setting.quick else 4,
+        "sentences": 100 if setting.quick else None,
+    }
+
+    def run(what: str, **asked: Any) -> dict[str, Any]:
+        found = _known({**common, **asked})
+        outcome.rows.append(
+            {
+                "run": what,
+                "val": found["val"],
+                "test 2016": found["tests"][TESTS[0]],
+                "s": found["wall"],
+                "CPU s": found["cpu"],
+                "weights": found["nonzero"],
+            }
+        )
+        return found
+
+    mira = {"decoder": "hiero", "preset": "mira", "threads": 2}
+    serial = run("mira, serial", **mira)
+    mixed = run("mira, two shards", **mira, regime="shards=2")
+    run("mira, batches of 20", **mira, regime="batch=20")
+    run("mira, three steps late", **mira, regime="delay=3")
+    run("mira, as they arrive", **mira, regime="delay=3,ordered=false")
+    outcome.claims += [
+        Claim("two shards on two threads / serial", mixed["wall"] / serial["wall"], 0.6, "at most"),
+        Claim(
+            "BLEU on test 2016, serial less mixed",
+            serial["tests"][TESTS[0]] - mixed["tests"][TESTS[0]],
+            0.2,
+            "at most",
+        ),
+    ]
+    adagrad = {"decoder": "phrase", "preset": "adagrad", "iterations": 1 if setting.quick else 10}
+    dense = run("adagrad, dense", **adagrad)
+    sparse = run("adagrad, green2013", **adagrad, templates=["green2013"], options={"l1": 0.001})
+    outcome.claims.append(
+        Claim("an epoch with sparse features / dense", sparse["cpu"] / dense["cpu"], 1.3, "at most")
+    )
+    spread = {"decoder": "hiero"}
+    for preset in ("mira", "rm"):
+        found = run(f"{preset}, serial, one thread", **spread, preset=preset)
+        told = [f"{e['spread']['mean']:.1f} ± {e['spread']['sd']:.1f}" for e in found["epochs"]]
+        outcome.notes.append(f"Spread of {preset} by pass: {', '.join(told)}.")
+    return outcome
