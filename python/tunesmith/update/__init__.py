@@ -2,7 +2,9 @@
 
 A rule of your own has `init(features) -> state` and `step(w, state, separate) -> (w, state)`;
 state and weights are arrays. `separate(w)` returns the constraints under `w` as arrays: `starts`,
-`ids`, `values` (rows x in compressed form), `gains`, `offsets`, `groups`.
+`ids`, `values` (rows x in compressed form), `gains`, `offsets`, `groups`. With a live decoder new
+features come on the way; a rule that keeps state then wants `rearrange(state, places, features)`,
+which returns the state with what belonged to feature i at `places[i]`.
 
 >>> class Halfway:
 ...     '''Go half of the way that satisfies each constraint.'''
