@@ -33,7 +33,7 @@ def asked(world: Path, kind: str, *more: object) -> list[object]:
 @pytest.mark.parametrize("space", ["list", "forest"])
 def test_tuning_makes_translations_better(world: Path, kind: str, space: str) -> None:
     out = world / "tuned.toml"
-    held = ("--heldout", world / "test.src", "--heldout-reference", world / "test.tgt")
+    held = ("--heldout", world / "test.src", world / "test.tgt")
     options = ("--space", space, "--epochs", 4, "--set", "restarts=3", "--json")
     ran = tunesmith(*asked(world, kind, *held, *options, "-o", out))
     assert ran.code == 0, ran.err
@@ -56,6 +56,18 @@ def test_every_kind_of_tuner_works_with_a_decoder(world: Path, tuner: str) -> No
     ran = tunesmith(*asked(world, "phrase", "-t", tuner, "--epochs", 2, "--json"))
     assert ran.code == 0, ran.err
     assert ran.object["tuned"] > ran.object["start"] + 1
+
+
+def test_held_out_texts_come_in_pairs(world: Path) -> None:
+    pair = ("--heldout", world / "test.src", world / "test.tgt")
+    twice = (*pair, "--heldout", world / "dev.src", world / "dev.tgt")
+    ran = tunesmith(*asked(world, "phrase", *twice, "--epochs", 1, "--json", "-t", "kbmira"))
+    assert ran.code == 0, ran.err
+    assert len(ran.object["heldout"]) == 2
+    assert ran.object["heldout"][1] == ran.object["tuned"]
+    ran = tunesmith(*asked(world, "phrase", "--heldout", world / "test.src", "--json"))
+    assert ran.code == 2
+    assert "--heldout SOURCE REFERENCE" in ran.err
 
 
 def test_a_regime_is_chosen_by_name(world: Path) -> None:

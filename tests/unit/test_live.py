@@ -65,6 +65,14 @@ def test_every_online_preset_learns(world: Path, kind: Kind, preset: str) -> Non
     assert found.decode_seconds > 0 < found.optimise_seconds
 
 
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_hope_and_fear_are_found_in_the_forest_of_the_moment(world: Path, kind: Kind) -> None:
+    made = source(world, kind, "rule-id", space="forest")
+    found = tune_live(made, POOR[kind], "mira", options={"c": 0.05}, iterations=2)
+    assert found.tuned > found.start + 2
+    assert any(name.startswith("PT:") for name in found.weights)
+
+
 def test_features_are_met_on_the_way(world: Path) -> None:
     tuner = cast(Online, make_tuner("mira"))
     found = learn(world, replace(tuner, passes=2), "rule-id", "bigrams", iterations=2)

@@ -80,7 +80,7 @@ app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
 app.command("train", epilog=train.TRAIN_EXAMPLES)(train.train)
 app.command("inspect", epilog=train.INSPECT_EXAMPLES)(train.inspect)
-app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
 

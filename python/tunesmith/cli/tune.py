@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
@@ -33,6 +34,19 @@ EXAMPLES = (
 )
 
 
+class PairsCommand(TyperCommand):
+    """Lets `--heldout` be followed by two files, which Typer has no words for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put an option before the second of the two."""
+        given: list[str] = []
+        for place, word in enumerate(args):
+            if args[max(place - 2, 0)] == "--heldout" and place > 1 and not word.startswith("-"):
+                given.append("--heldout-reference")
+            given.append(word)
+        return super().parse_args(ctx, given)
+
+
 def tune(
     source: Annotated[
         Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
@@ -58,14 +72,15 @@ def tune(
     heldout: Annotated[
         list[Path] | None,
         typer.Option(
-            "--heldout", metavar="SOURCE", help="Other sentences, which are decoded and scored …"
+            "--heldout",
+            metavar="SOURCE REFERENCE",
+            help="Other sentences and their reference, decoded and scored after each epoch; "
+            "may be repeated.",
         ),
     ] = None,
     heldout_reference: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--heldout-reference", metavar="FILE", help="… against these references, one for each."
-        ),
+        typer.Option("--heldout-reference", metavar="FILE", hidden=True),
     ] = None,
     epochs: Annotated[
         int | None,
@@ -193,7 +208,7 @@ def tune(
     if len(held) != len(held_references):
         raise InputError(
             f"{len(held)} held-out sources and {len(held_references)} references",
-            remedy="give one --heldout-reference for each --heldout",
+            remedy="give both: --heldout SOURCE REFERENCE",
         )
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
