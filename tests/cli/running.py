@@ -75,6 +75,17 @@ def listing(folder: Path) -> dict[str, bytes]:
     }
 
 
+def refused(folder: Path, *words: object, code: int = 2) -> Ran:
+    """Run a command that must be refused: nothing on stdout, nothing new in the folder."""
+    before = listing(folder)
+    ran = tunesmith(*words)
+    assert ran.code == code, ran.err
+    assert ran.out == ""
+    assert "Traceback" not in ran.err
+    assert listing(folder) == before
+    return ran
+
+
 @dataclass(frozen=True)
 class Sample:
     """Lists to tune on and lists to test on."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from running import Ran, Sample, listing, tunesmith
+from running import Ran, Sample, refused, tunesmith
 
 GOOD = "0 ||| a b c ||| A= 1 B= 2 ||| 3\n0 ||| a b d ||| A= 2 B= 1 ||| 2\n"
 MORE = "1 ||| x y z ||| A= 1 B= 2 ||| 3\n1 ||| x y ||| A= 2 B= 1 ||| 2\n"
@@ -34,17 +34,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "ref").write_text(REFERENCES)
     (tmp_path / "w.toml").write_text("[weights]\nA = 1.0\nB = 0.5\n")
     return tmp_path
-
-
-def refused(folder: Path, *words: object, code: int = 2) -> Ran:
-    """Run a command that must be refused: nothing on stdout, nothing new in the folder."""
-    before = listing(folder)
-    ran = tunesmith(*words)
-    assert ran.code == code, ran.err
-    assert ran.out == ""
-    assert "Traceback" not in ran.err
-    assert listing(folder) == before
-    return ran
 
 
 def three_ways(folder: Path, nbest: Path, *more: object) -> list[Ran]:
@@ -433,9 +422,3 @@ def test_a_run_of_another_configuration_is_not_resumed(folder: Path, sample: Sam
         assert "another configuration" in ran.err
         assert told in ran.err
     assert tunesmith(*words, "--run", place, "--resume").code == 0
-
-
-def test_the_demo_leaves_a_folder_that_holds_something_alone(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("mine")
-    assert "not empty" in refused(tmp_path, "demo", "--dir", tmp_path).err
-    assert "not a folder" in refused(tmp_path, "demo", "--dir", tmp_path / "mine").err

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from running import Sample, listing, process, tunesmith
+from running import Sample, process, tunesmith
 
 from tunesmith.formats import read_nbest
 from tunesmith.presets import PRESETS
@@ -255,24 +255,6 @@ def test_a_report_is_written_into_the_run_or_where_it_is_wanted(
     other = tmp_path / "other.html"
     assert tunesmith("report", run, "--out", other, "--json").object == {"report": str(other)}
     assert other.read_text() == page
-
-
-def test_the_demo_runs_from_lists_to_report(tmp_path: Path) -> None:
-    ran = tunesmith("demo", "--dir", tmp_path / "demo")
-    assert ran.code == 0, ran.err
-    report = Path(ran.out.splitlines()[-1])
-    assert report.name == "report.html"
-    assert report.exists()
-    for name in ("mert", "kbmira", "rm"):
-        row = next(line for line in ran.out.splitlines() if line.startswith(f"{name} "))
-        _, start, tuned, oracle, unseen, better, *_ = row.split()
-        assert float(start) < float(tuned) < float(oracle)
-        assert float(unseen) < float(better)
-        assert f"demo/{name}.toml" in ran.err
-        assert f"demo/{name}.toml" in {f"demo/{path}" for path in listing(tmp_path / "demo")}
-    told = tunesmith("demo", "--dir", tmp_path / "again", "--json")
-    assert told.out.count("\n") == 1
-    assert set(told.object["tuners"]) == {"mert", "kbmira", "rm"}
 
 
 @pytest.mark.shared

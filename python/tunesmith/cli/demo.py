@@ -1,126 +1,280 @@
-"""`tunesmith demo`: the whole of it on sample lists, in under a minute."""
+"""`tunesmith demo`: the whole of it on real text: train, tune three ways, test, report."""
 
 from __future__ import annotations
 
-import shlex
 import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tunesmith._core import Lines
 from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, emit, note, out, table
-from tunesmith.cli.rerank import epochs
-from tunesmith.errors import InputError
+from tunesmith.cli.demo_lists import demo_lists, show_command, take
+from tunesmith.cli.train import Bars
+from tunesmith.live import LiveResult, tune_live
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.reading import read_pools
+from tunesmith.metrics.base import Rows
 from tunesmith.report import write_report
-from tunesmith.sample import write_sample
-from tunesmith.spaces import Pools
-from tunesmith.tuning import Result, tune
+from tunesmith.significance import paired_bootstrap, paired_randomisation
+from tunesmith.sources import Live
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.text import TextSide
+from tunesmith.translation import Model
+from tunesmith.verses import NEW, OLD, PARTS, place, read_versions, write_verses
 
-EXAMPLES = "Examples:\n\n$ tunesmith demo\n\n$ tunesmith demo --dir demo"
-TUNERS = ("mert", "kbmira", "rm")
+EXAMPLES = (
+    "Examples:\n\n$ tunesmith demo\n\n$ tunesmith demo --out demo\n\n$ tunesmith demo --lists"
+)
+TUNERS: dict[str, dict[str, int]] = {"mert": {"restarts": 5}, "kbmira": {}, "rm": {}}
+ITERATIONS = 5
+SEARCH = {"pop_limit": 100.0}
+LONGEST = 25
+"""Words of a verse that is shown."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What a system makes of the test verses."""
+
+    name: str
+    texts: list[str]
+    rows: Rows
+    score: float
 
 
 def demo(
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="Where to leave the files; else a new folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Where to leave the files, and to go on if it was stopped; else a new folder.",
+        ),
+    ] = None,
+    lists: Annotated[
+        bool,
+        typer.Option("--lists", metavar="", help="Re-rank sample lists instead: no text needed."),
+    ] = False,
+    verses: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=20, help="Verses of each part at most, for an even shorter look."
+        ),
     ] = None,
     threads: o.Threads = 0,
     json: o.Json = False,
 ) -> None:
-    """Make sample lists, tune them three ways, apply the weights, show what changed."""
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="tunesmith-demo-"))
-    _empty(folder)
-    note("1. sample lists: 300 sentences × 30 hypotheses for tuning, as many for testing")
+    """Translate King James's English into that of today: train, tune three ways, test.
+
+    Takes a minute or two. The same folder again goes on where it was stopped.
+    """
+    if lists:
+        demo_lists(folder or _new(), threads, json)
+        return
+    began = time.perf_counter()
+    versions = read_versions()
+    take(folder := folder or _new(), known=f"train.{OLD}")
+    parts = write_verses(folder, versions, verses)
+    note("1. verses of two Bibles, of 1611 and of today, aligned by their numbers")
+    for (name, part), use in zip(PARTS.items(), ("train", "tune", "test"), strict=True):
+        note(f"   {len(parts[name]):>5,} to {use} on: {part}")
     note(f"   in {folder}")
-    write_sample(folder)
-    lists = folder / "dev.nbest.gz", folder / "dev.ref"
-    heldout = folder / "test.nbest.gz", folder / "test.ref"
-    dev, test = read_pools(*lists), read_pools(*heldout)
-    metric = get_metric("bleu")
 
-    note("\n2. tune their weights for BLEU, three ways")
+    note("\n2. train a model on some")
+    model = folder / "model"
+    show_command(
+        ["tunesmith train", folder / f"train.{OLD}", folder / f"train.{NEW}", "--model", model],
+        ["--kind phrase --source-language en --tokenize moses --case true --order 4"],
+    )
+    with Bars() as bars:
+        train(_training(folder), model, threads, bars)
+    loaded = Model.load(model)
+
+    note("\n3. tune its weights on others, with the decoder in the loop, three ways")
+    source, reference = folder / f"dev.{OLD}", folder / f"dev.{NEW}"
+    references = [[line] for line in Lines(reference)]
+    live = Live(loaded, list(Lines(source)), references, settings=SEARCH, threads=threads)
     results = []
-    for name in TUNERS:
-        run, weights = folder / name, folder / f"{name}.toml"
-        _command(
-            ["tunesmith rerank tune", lists[0], "-r", lists[1], "--tuner", name],
-            ["--heldout", heldout[0], "--heldout-reference", heldout[1]],
-            ["--run", run, "--out", weights],
+    for name, options in TUNERS.items():
+        show_command(
+            ["tunesmith tune", model, "--source", source, "-r", reference],
+            [f"-t {name} --epochs {ITERATIONS} --search pop_limit=100"]
+            + [f"--set {key}={value}" for key, value in options.items()],
+            ["--run", folder / name, "--out", folder / f"{name}.toml"],
         )
-        with Watch(epochs(name, {})) as watch:
-            result = tune(dev, name, metric, heldout=test, threads=threads, run=run, listen=watch)
-        result.weights.save(weights)
-        results.append(result)
-    best = max(results, key=lambda result: result.heldout or 0.0)
-    if not json:
-        _show_results(results)
+        results.append(_tuned(live, loaded, folder, name, threads))
+    # The test verses must not choose.
+    best = max(results, key=lambda result: result.tuned)
 
-    note("\n3. apply the best to lists that it has not seen")
-    _command(["tunesmith rerank apply", heldout[0], "-w", folder / f"{best.tuner}.toml"])
-    if not json:
-        _show_changes(test, metric, best, threads)
-
-    note("\n4. see how it went: open this file in a browser")
-    _command(["tunesmith report", folder / best.tuner])
+    note("\n4. translate verses that none of it has seen")
+    test = folder / f"test.{OLD}", folder / f"test.{NEW}"
+    metric = get_metric("bleu")
+    systems = list(_tested(loaded, results, test, metric, threads))
+    compared = [_compared(metric, systems[1], system) for system in systems[2:]]
+    shown = [each for each in systems if each.name in (OLD, "untuned", best.tuner)]
+    examples = _examples(metric, shown, list(Lines(test[1])), parts["test"])
     report = write_report(folder / best.tuner)
     if json:
-        told = {result.tuner: result.to_json() for result in results}
-        emit({"folder": str(folder), "report": str(report), "tuners": told})
-    else:
-        print(report)
+        emit(
+            {
+                "folder": str(folder),
+                "report": str(report),
+                "verses": {name: len(part) for name, part in parts.items()},
+                "untranslated": systems[0].score,
+                "untuned": systems[1].score,
+                "tuners": {
+                    result.tuner: {**result.to_json(), "test": system.score, **found}
+                    for result, system, found in zip(results, systems[2:], compared, strict=True)
+                },
+                "best": best.tuner,
+                "signature": metric.signature(),
+                "examples": examples,
+                "seconds": time.perf_counter() - began,
+            }
+        )
+        return
+    _show_scores(metric, results, systems, compared)
+    _show_examples(examples, best.tuner)
+    note("\n5. see how tuning went: open this file in a browser")
+    print(report)
+    _show_next(folder, best.tuner)
 
 
-def _empty(folder: Path) -> None:
-    """Make the folder, or refuse one that holds something."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise InputError("not a folder", str(folder), remedy="name a new one") from error
-    if any(folder.iterdir()):
-        raise InputError("the folder is not empty", str(folder), remedy="name a new one")
+def _new() -> Path:
+    return Path(tempfile.mkdtemp(prefix="tunesmith-demo-"))
 
 
-def _command(*lines: list[str | Path]) -> None:
-    """Show what to type for the same."""
-    shown = [
-        " ".join(shlex.quote(str(word)) if isinstance(word, Path) else word for word in line)
-        for line in lines
+def _training(folder: Path) -> Training:
+    side = TextSide("en", "moses", "true")
+    files = folder / f"train.{OLD}", folder / f"train.{NEW}"
+    return Training(*files, side, side, "phrase", order=4)
+
+
+def _tuned(live: Live, model: Model, folder: Path, name: str, threads: int) -> LiveResult:
+    run = folder / name
+    with Watch(ITERATIONS) as watch:
+        result = tune_live(
+            live,
+            model.weights,
+            name,
+            options=TUNERS[name],
+            iterations=ITERATIONS,
+            threads=threads,
+            run=run,
+            resume=run.is_dir(),
+            listen=watch,
+        )
+    result.weights.save(folder / f"{name}.toml")
+    return result
+
+
+def _tested(
+    model: Model,
+    results: Sequence[LiveResult],
+    test: tuple[Path, Path],
+    metric: Metric,
+    threads: int,
+) -> Iterator[Tested]:
+    """Yield the old text as it is, its untuned translation, and those with each tuner's weights."""
+    lines, references = list(Lines(test[0])), [[line] for line in Lines(test[1])]
+
+    def tested(name: str, texts: list[str]) -> Tested:
+        rows = metric.stats(texts, references)
+        return Tested(name, texts, rows, metric.score(rows.sum(axis=0)))
+
+    yield tested(OLD, lines)
+    weights = {"untuned": model.weights} | {result.tuner: result.weights for result in results}
+    for name, chosen in weights.items():
+        translator = model.translator(chosen, SEARCH)
+        translations = translator.translate(lines, threads=threads)
+        yield tested(name, [each.text for each in translations])
+
+
+def _compared(metric: Metric, base: Tested, system: Tested) -> dict[str, Any]:
+    """Return the difference to the baseline and how likely it is an accident."""
+    boot = paired_bootstrap(metric, base.rows, system.rows)
+    swap = paired_randomisation(metric, base.rows, system.rows, 1000)
+    return {
+        "difference": boot.difference,
+        "ci": list(boot.ci),
+        "p_bootstrap": boot.p,
+        "p_randomisation": swap.p,
+    }
+
+
+def _examples(
+    metric: Metric, systems: Sequence[Tested], references: Sequence[str], verses: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Return verses that tuning helped most, and the one that it hurt most."""
+    old, before, after = systems
+    gains = metric.native.sentence_gains(after.rows) - metric.native.sentence_gains(before.rows)
+    short = [i for i, text in enumerate(old.texts) if len(text.split()) <= LONGEST]
+    order = sorted(short, key=lambda i: -gains[i])
+    return [
+        {
+            "verse": place(verses[i]),
+            "gain": float(gains[i]),
+            OLD: old.texts[i],
+            "untuned": before.texts[i],
+            "tuned": after.texts[i],
+            NEW: references[i],
+        }
+        for i in [*order[:3], *order[3:][-1:]]
+        if gains[i]
     ]
-    note("   $ " + " \\\n       ".join(shown))
 
 
-def _show_results(results: list[Result]) -> None:
-    rows = table("", "", "start", "tuned", "oracle", "unseen start", "unseen tuned", "p", "seconds")
-    for result in results:
-        scores = result.start, result.tuned, result.oracle, result.heldout_start, result.heldout
+def _show_scores(
+    metric: Metric,
+    results: Sequence[LiveResult],
+    systems: Sequence[Tested],
+    compared: Sequence[Mapping[str, Any]],
+) -> None:
+    rows = table("", "", "tuned on", "test", "gain", "95%", "p", "seconds")
+    rows.add_row("King James's words as they are", "", f"{systems[0].score:.2f}", "", "", "", "")
+    start = results[0].start
+    rows.add_row("untuned", f"{start:.2f}", f"{systems[1].score:.2f}", "", "", "", "")
+    for result, system, found in zip(results, systems[2:], compared, strict=True):
         rows.add_row(
             result.tuner,
-            *(f"{score:.2f}" for score in scores),
-            f"{result.significance['bootstrap']['p']:.3f}",
-            f"{result.seconds:.2f}",
+            f"{result.tuned:.2f}",
+            f"{system.score:.2f}",
+            f"{found['difference']:+.2f}",
+            f"[{found['ci'][0]:+.2f}, {found['ci'][1]:+.2f}]",
+            f"{max(found['p_bootstrap'], found['p_randomisation']):.3f}",
+            f"{result.seconds:.1f}",
         )
     out.print()
     out.print(rows)
-    out.print(results[0].signature, style="dim")
+    out.print(f"BLEU against the Bible of today; test: {metric.signature()}", style="dim")
+    out.print("p: the larger of bootstrap's and randomisation's, against untuned", style="dim")
 
 
-def _show_changes(test: Pools, metric: Metric, best: Result, threads: int) -> None:
-    """Print the weights, and the sentences that gained most."""
-    weights = table(f"\nwhat {best.tuner} learnt", "feature", "weight", header=False)
-    for feature, value in best.weights.top(10).items():
-        weights.add_row(feature, f"{value:+.4f}")
-    out.print(weights)
-    out.print("\nbefore and after", style="bold")
-    first, chosen = test.first(), test.best(best.weights, threads)
-    before, after = test.outputs(first), test.outputs(chosen)
-    gain = metric.native.sentence_gains(test.statistics(metric, chosen))
-    gain -= metric.native.sentence_gains(test.statistics(metric, first))
-    for i in sorted(range(test.sentences), key=lambda i: -gain[i])[:3]:
-        out.print(f"- {before[i]}", style="red")
-        out.print(f"+ {after[i]}", style="green")
+def _show_examples(examples: Sequence[Mapping[str, Any]], tuner: str) -> None:
+    out.print(f"\nverses that gained most from {tuner}, and one that lost", style="bold")
+    styles = {OLD: "dim", "untuned": "red", "tuned": "green", NEW: "dim"}
+    for example in examples:
+        out.print(f"{example['verse']} ({100 * example['gain']:+.0f})", style="bold")
+        for name, style in styles.items():
+            out.print(f"  {name:<8} {example[name]}", style=style)
+
+
+def _show_next(folder: Path, tuner: str) -> None:
+    model, weights = folder / "model", folder / f"{tuner}.toml"
+    dev: list[str | Path] = ["--source", folder / f"dev.{OLD}", "-r", folder / f"dev.{NEW}"]
+    note("\nwhat to try next")
+    show_command(
+        ['echo "Thou shalt not covet thy neighbour\'s house." |'],
+        ["tunesmith translate", model, "-w", weights, "--explain"],
+    )
+    show_command(["tunesmith inspect", model, '"thou shalt"'])
+    show_command(
+        ["tunesmith tune", model, *dev],
+        ["-t adagrad --features green2013 --epochs 5 --out", folder / "sparse.toml"],
+    )
