@@ -21,13 +21,29 @@ none for words that it does not have.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunesmith import _core
 from tunesmith._core import Templates
 
-__all__ = ["SETS", "TEMPLATES", "Template", "TemplateSet", "TemplateText", "Templates"]
+__all__ = [
+    "DENSE",
+    "SETS",
+    "TEMPLATES",
+    "Group",
+    "Template",
+    "TemplateSet",
+    "TemplateText",
+    "Templates",
+    "groups",
+    "template_of",
+]
+
+DENSE = "dense"
+"""The group of the features that belong to no template."""
 
 
 class TemplateText(NamedTuple):
@@ -49,6 +65,57 @@ class TemplateSet(NamedTuple):
 
 TEMPLATES = [TemplateText(*known) for known in _core.TEMPLATES]
 SETS = [TemplateSet(*known) for known in _core.TEMPLATE_SETS]
+
+
+# What names begin with: CX-1 and CX+1 are of one template.
+_PREFIX = re.compile(r"([^:]*?)(?:[-+]\d+)?:")
+_BY_PREFIX = {known.example[:2]: known.name for known in TEMPLATES}
+
+
+def template_of(name: str) -> str:
+    """Return the template that a feature is of, by its name; `dense` if it is of none.
+
+    Of features that are not ours, what stands before a colon is taken for the template's name.
+
+    >>> [template_of(name) for name in ("PT:das~the", "CX-1:haus~house~das", "numbers:kept", "lm")]
+    ['rule-id', 'contexts', 'numbers', 'dense']
+    """
+    found = _PREFIX.match(name)
+    if found is None or not found[1]:
+        return DENSE
+    return _BY_PREFIX.get(found[1], found[1])
+
+
+class Group(NamedTuple):
+    """The weights of a template."""
+
+    name: str
+    weights: int
+    nonzero: int
+    size: float
+    """The sum of their magnitudes."""
+    share: float
+    """Of the sum of all magnitudes."""
+
+
+def groups(weights: Mapping[str, float]) -> list[Group]:
+    """Return the templates that weights are of, dense ones first, then by size.
+
+    >>> for group in groups({"lm": 0.5, "PT:das~the": -0.25, "PT:a~b": 0.0, "TB:a~b": 0.25}):
+    ...     print(*group)
+    dense 1 1 0.5 0.5
+    bigrams 1 1 0.25 0.25
+    rule-id 2 1 0.25 0.25
+    """
+    parts: dict[str, list[float]] = {}
+    for name, value in weights.items():
+        parts.setdefault(template_of(name), []).append(abs(value))
+    whole = sum(map(sum, parts.values())) or 1.0
+    found = [
+        Group(name, len(sizes), sum(map(bool, sizes)), sum(sizes), sum(sizes) / whole)
+        for name, sizes in parts.items()
+    ]
+    return sorted(found, key=lambda group: (group.name != DENSE, -group.size, group.name))
 
 
 class Template(ABC):

@@ -12,7 +12,19 @@ import typer
 from typer.core import TyperGroup
 
 from tunesmith import __version__
-from tunesmith.cli import compare, demo, lm, presets, report, rerank, score, train, translate, tune
+from tunesmith.cli import (
+    compare,
+    demo,
+    inspect,
+    lm,
+    presets,
+    report,
+    rerank,
+    score,
+    train,
+    translate,
+    tune,
+)
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
@@ -78,8 +90,8 @@ app.command("score", epilog=score.EXAMPLES)(score.score)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
-app.command("train", epilog=train.TRAIN_EXAMPLES)(train.train)
-app.command("inspect", epilog=train.INSPECT_EXAMPLES)(train.inspect)
+app.command("train", epilog=train.EXAMPLES)(train.train)
+app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")

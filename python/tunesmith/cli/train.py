@@ -1,4 +1,4 @@
-"""`tunesmith train`: parallel text in, a model directory out; and `inspect`, a look inside."""
+"""`tunesmith train`: parallel text in, a model directory out."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, err, note, out, table, warn
 from tunesmith.lm import memory_bytes
-from tunesmith.training.model import read_model, rule_tables
 from tunesmith.training.pipeline import Training
 from tunesmith.training.pipeline import train as train_model
-from tunesmith.training.rules import find
 from tunesmith.training.stages import News
 from tunesmith.training.text import CASES, TOKENIZERS, TextSide
 
-TRAIN_EXAMPLES = (
+EXAMPLES = (
     "Examples:\n\n"
     "$ tunesmith train train.de train.en --model model --tokenize moses --case lower\n\n"
     "$ tunesmith train train.de.gz train.en.gz --model model --kind phrase --alignment links.gz"
 )
-INSPECT_EXAMPLES = 'Examples:\n\n$ tunesmith inspect model "das haus"'
 KINDS = ("phrase", "hiero", "both")
 
 
@@ -183,49 +180,3 @@ def _warn(stages: dict[str, dict[str, Any]]) -> None:
             warn(f"{name}: {message}")
         for reason, count in {**facts.get("dropped", {}), **facts.get("skipped", {})}.items():
             warn(f"{name}: {count:,} sentence pairs left out: {reason}")
-
-
-def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
-    phrase: Annotated[
-        str | None, typer.Argument(metavar="PHRASE", help="Source words to look up.")
-    ] = None,
-    top: Annotated[int, typer.Option(metavar="N", help="Rules to show.")] = 20,
-    json: o.Json = False,
-) -> None:
-    """Show the rules of a model for a phrase, with their scores; or what the model is."""
-    told = read_model(model)
-    tables = rule_tables(model)
-    if phrase is None:
-        if json:
-            emit(told)
-            return
-        rows = table(str(model), "table", "rules", "sources", "MB")
-        for name, held in tables.items():
-            rows.add_row(name, f"{len(held):,}", f"{held.sources:,}", f"{held.bytes / 1e6:.1f}")
-        out.print(rows)
-        return
-    found = {name: find(held, phrase) for name, held in tables.items()}
-    if json:
-        emit(
-            {
-                name: [
-                    {"target": " ".join(r.target), "scores": r.scores, "links": r.links}
-                    for r in rules
-                ]
-                for name, rules in found.items()
-            }
-        )
-        return
-    for name, rules in found.items():
-        if not rules:
-            out.print(f"{name}: no rule for {phrase!r}", markup=False)
-            continue
-        columns = list(rules[0].scores)
-        rows = table(f"\n{name}: {phrase}", "target", *columns)
-        best = columns[2] if len(columns) > 2 else columns[0]
-        for rule in sorted(rules, key=lambda r: -r.scores[best])[:top]:
-            rows.add_row(" ".join(rule.target), *(f"{rule.scores[c]:.4g}" for c in columns))
-        out.print(rows)
-        if len(rules) > top:
-            out.print(f"… and {len(rules) - top} more (--top)", style="dim")

@@ -1,0 +1,190 @@
+"""`tunesmith inspect`: a look inside a model, or at weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tunesmith.cli import options as o
+from tunesmith.cli.console import emit, note, out, table
+from tunesmith.errors import InputError
+from tunesmith.features import Weights
+from tunesmith.reading import read_weights
+from tunesmith.templates import DENSE, groups, template_of
+from tunesmith.training.model import read_model, rule_tables
+from tunesmith.training.rules import find
+
+EXAMPLES = (
+    "Examples:\n\n"
+    '$ tunesmith inspect model "das haus"\n\n'
+    "$ tunesmith inspect weights.toml --top 50\n\n"
+    "$ tunesmith inspect weights.toml --group rule-id --negative\n\n"
+    "$ tunesmith inspect weights.toml --drop-zeros --out small.toml"
+)
+WEIGHTS = "Weights"
+
+
+def inspect(
+    path: Annotated[
+        Path, typer.Argument(metavar="MODEL|WEIGHTS", help="A model directory, or weights.")
+    ],
+    phrase: Annotated[
+        str | None, typer.Argument(metavar="PHRASE", help="Source words to look up in a model.")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Rules or weights to show at most.")
+    ] = 20,
+    json: o.Json = False,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Only those of a template, or dense.", rich_help_panel=WEIGHTS
+        ),
+    ] = None,
+    positive: Annotated[
+        bool,
+        typer.Option("--positive", metavar="", help="Only above zero.", rich_help_panel=WEIGHTS),
+    ] = False,
+    negative: Annotated[
+        bool,
+        typer.Option("--negative", metavar="", help="Only below zero.", rich_help_panel=WEIGHTS),
+    ] = False,
+    drop_zeros: Annotated[
+        bool,
+        typer.Option("--drop-zeros", metavar="", help="Leave zeros out.", rich_help_panel=WEIGHTS),
+    ] = False,
+    out_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the weights that these options leave.",
+            rich_help_panel=WEIGHTS,
+        ),
+    ] = None,
+) -> None:
+    """Show the rules of a model for a phrase, or what it is; or which weights matter."""
+    if path.is_dir():
+        if group or positive or negative or drop_zeros or out_file:
+            raise InputError(
+                "a model has no such options",
+                str(path),
+                remedy="give them with a weights file, or a phrase with a model",
+            )
+        _model(path, phrase, top, json)
+        return
+    if phrase is not None:
+        raise InputError("a phrase is looked up in a model", str(path), remedy="name its directory")
+    if positive and negative:
+        raise InputError("--positive and --negative", remedy="give one of them")
+    o.writable(out_file)
+    whole = read_weights(path)
+    known = {each.name for each in groups(whole)}
+    if group is not None and group not in known:
+        raise InputError(
+            f"no weights of {group}", str(path), remedy=f"there are {', '.join(sorted(known))}"
+        )
+    # Zeros are neither above nor below.
+    chosen = Weights(
+        {
+            name: value
+            for name, value in whole.items()
+            if (group is None or template_of(name) == group)
+            and (not positive or value > 0)
+            and (not negative or value < 0)
+            and (not drop_zeros or value)
+        },
+        whole.meta,
+    )
+    if out_file is not None:
+        chosen.save(out_file)
+        note(f"{len(chosen):,} of {len(whole):,} weights written to {out_file}")
+    if json:
+        emit(
+            {
+                "weights": len(chosen),
+                "nonzero": sum(map(bool, chosen.values())),
+                "groups": [each._asdict() for each in groups(chosen)],
+                "top": chosen.top(top),
+                "meta": whole.meta,
+            }
+        )
+    else:
+        _weights(chosen, path.name, top)
+
+
+def _weights(weights: Weights, title: str, top: int) -> None:
+    """Print how many there are of each kind, the dense ones, the largest of the others."""
+    found = groups(weights)
+    counts = table(title, "group", "weights", "not zero", "sum of |w|", "share")
+    for each in found:
+        counts.add_row(
+            each.name,
+            f"{each.weights:,}",
+            f"{each.nonzero:,}",
+            f"{each.size:.4g}",
+            f"{each.share:.1%}",
+        )
+    sums = (sum(column) for column in zip(*(each[1:3] for each in found), strict=True))
+    if len(found) > 1:
+        counts.add_row("all", *(f"{each:,}" for each in sums), "", "", style="bold")
+    out.print(counts)
+    for name, part in _parts(weights):
+        shown = table(f"\n{name}", "feature", "weight", *(["group"] if name != DENSE else []))
+        for feature, value in part.top(top).items():
+            group = [template_of(feature)] if name != DENSE else []
+            shown.add_row(feature, f"{value:+.4g}", *group)
+        out.print(shown)
+        if len(part) > top:
+            out.print(f"… and {len(part) - top:,} more (--top)", style="dim")
+
+
+def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
+    """Yield dense and sparse weights, where there are any."""
+    parts: dict[str, dict[str, float]] = {DENSE: {}, "sparse": {}}
+    for name, value in weights.items():
+        parts[DENSE if template_of(name) == DENSE else "sparse"][name] = value
+    yield from ((name, Weights(part)) for name, part in parts.items() if part)
+
+
+def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
+    """Print the rules for a phrase, or how many there are."""
+    told = read_model(model)
+    tables = rule_tables(model)
+    if phrase is None:
+        if json:
+            emit(told)
+            return
+        rows = table(str(model), "table", "rules", "sources", "MB")
+        for name, held in tables.items():
+            rows.add_row(name, f"{len(held):,}", f"{held.sources:,}", f"{held.bytes / 1e6:.1f}")
+        out.print(rows)
+        return
+    found = {name: find(held, phrase) for name, held in tables.items()}
+    if json:
+        emit(
+            {
+                name: [
+                    {"target": " ".join(r.target), "scores": r.scores, "links": r.links}
+                    for r in rules
+                ]
+                for name, rules in found.items()
+            }
+        )
+        return
+    for name, rules in found.items():
+        if not rules:
+            out.print(f"{name}: no rule for {phrase!r}", markup=False)
+            continue
+        columns = list(rules[0].scores)
+        rows = table(f"\n{name}: {phrase}", "target", *columns)
+        best = columns[2] if len(columns) > 2 else columns[0]
+        for rule in sorted(rules, key=lambda r: -r.scores[best])[:top]:
+            rows.add_row(" ".join(rule.target), *(f"{rule.scores[c]:.4g}" for c in columns))
+        out.print(rows)
+        if len(rules) > top:
+            out.print(f"… and {len(rules) - top} more (--top)", style="dim")

@@ -1,0 +1,103 @@
+"""`tunesmith inspect` on weights: which there are, which matter, and those without zeros."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import refused, tunesmith
+
+from tunesmith import Weights
+from tunesmith.templates import TEMPLATES, groups, template_of
+
+VALUES = {
+    "lm": 0.5,
+    "words": -1.0,
+    "distortion": 0.0,
+    "PT:das_haus~the_house": 0.25,
+    "PT:das~that": -0.75,
+    "PT:ein~one": 0.0,
+    "CX-1:haus~house~das": -0.125,
+    "CX+1:haus~house~ist": 0.0,
+}
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    Weights(VALUES, {"tuner": "rm", "templates": ["rule-id", "contexts"]}).save(tmp_path / "w.toml")
+    return tmp_path / "w.toml"
+
+
+def test_weights_are_counted_by_template_and_the_largest_shown(weights: Path) -> None:
+    ran = tunesmith("inspect", weights, "--top", 2)
+    assert ran.code == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines()]
+    assert ["dense", "3", "2", "1.5", "57.1%"] in rows
+    assert ["rule-id", "3", "2", "1", "38.1%"] in rows
+    assert ["contexts", "2", "1", "0.125", "4.8%"] in rows
+    assert ["all", "8", "5"] in rows
+    assert rows.index(["words", "-1"]) < rows.index(["lm", "+0.5"])
+    assert ["PT:das~that", "-0.75", "rule-id"] in rows
+    assert "… and 3 more (--top)" in ran.out
+    assert "CX-1" not in ran.out
+    told = tunesmith("inspect", weights, "--top", 3, "--json").object
+    assert (told["weights"], told["nonzero"]) == (8, 5)
+    assert list(told["top"]) == ["words", "PT:das~that", "lm"]
+    assert [group["name"] for group in told["groups"]] == ["dense", "rule-id", "contexts"]
+    assert told["meta"]["tuner"] == "rm"
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (["--drop-zeros"], {name for name, value in VALUES.items() if value}),
+        (["--group", "rule-id"], {name for name in VALUES if name.startswith("PT:")}),
+        (["--group", "dense", "--negative"], {"words"}),
+        (["--positive"], {"lm", "PT:das_haus~the_house"}),
+    ],
+)
+def test_what_the_options_leave_is_written(
+    weights: Path, tmp_path: Path, options: list[str], left: set[str]
+) -> None:
+    small = tmp_path / "small.toml"
+    ran = tunesmith("inspect", weights, *options, "--out", small, "--json")
+    assert ran.object["weights"] == len(left)
+    found = Weights.load(small)
+    assert dict(found) == {name: VALUES[name] for name in left}
+    # Without them the decoder would not know which templates to turn on.
+    assert found.meta["templates"] == ["rule-id", "contexts"]
+
+
+def test_weights_of_other_programs_are_read_too(tmp_path: Path) -> None:
+    (tmp_path / "cdec.txt").write_text("LanguageModel 0.5\nWordPenalty -1\n")
+    told = tunesmith("inspect", tmp_path / "cdec.txt", "--json").object
+    assert told["top"] == {"WordPenalty": -1.0, "LanguageModel": 0.5}
+
+
+def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
+    for words, said in [
+        ([weights, "--group", "pairs"], "there are contexts, dense, rule-id"),
+        ([weights, "das haus"], "looked up in a model"),
+        ([weights, "--positive", "--negative"], "give one of them"),
+        ([tmp_path, "--drop-zeros"], "a weights file"),
+        ([tmp_path / "none.toml"], "none.toml"),
+        ([weights, "--out", tmp_path / "no" / "w.toml"], "no such directory"),
+    ]:
+        assert said in refused(tmp_path, "inspect", *words).err
+
+
+@given(st.dictionaries(st.sampled_from([*VALUES, "own:a", "own:b", ":x"]), st.floats(-9, 9)))
+def test_groups_hold_every_weight_once(weights: dict[str, float]) -> None:
+    found = groups(weights)
+    assert sum(group.weights for group in found) == len(weights)
+    assert sum(group.nonzero for group in found) == sum(map(bool, weights.values()))
+    whole = sum(map(abs, weights.values()))
+    assert sum(group.size for group in found) == pytest.approx(whole)
+    assert sum(group.share for group in found) == pytest.approx(1.0 if whole else 0.0)
+
+
+def test_every_template_knows_its_features() -> None:
+    for known in TEMPLATES:
+        assert template_of(known.example) == known.name
