@@ -28,7 +28,8 @@ def test_from_text_to_rules(texts: tuple[Path, Path], tmp_path: Path) -> None:
     assert "align: done" in ran.err
     again = tunesmith(*words, "--dev", texts[0], "--dev-target", texts[1], "--json")
     assert "align: kept" in again.err
-    assert set(again.object["files"]) == {"phrases.rules", "hiero.rules", "lm.tlm"}
+    tables = {"phrases.rules", "hiero.rules", "lm.tlm"}
+    assert set(again.object["files"]) == tables | {"frequent.txt", "classes.txt"}
     assert again.object["stages"]["dev"]["coverage"] == 1
     found = tunesmith("inspect", model, "das haus", "--json").object
     assert found["phrases"][0]["target"] == "the house"

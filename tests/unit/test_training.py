@@ -10,11 +10,13 @@ import pytest
 
 from tunesmith.errors import InputError
 from tunesmith.lm import LanguageModel
+from tunesmith.templates import TEMPLATES, template_of
 from tunesmith.training.model import read_model, rule_tables
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import find
 from tunesmith.training.stages import News
 from tunesmith.training.text import PairFilter, TextSide, paired
+from tunesmith.translation import Model
 
 SOURCE = ["das haus ist klein", "das haus ist alt", "ein haus", "das buch ist klein", "ein buch"]
 TARGET = ["the house is small", "the house is old", "a house", "the book is small", "a book"]
@@ -90,15 +92,27 @@ def test_threads_and_memory_change_no_byte(tmp_path: Path) -> None:
     for threads, memory in ((1, 1 << 30), (3, 1 << 16)):
         folders.append(tmp_path / f"model{threads}")
         train(Training(source, target, order=3, memory=memory), folders[-1], threads)
-    for name in ("phrases.rules", "hiero.rules", "lm.tlm", "work/forward", "work/backward"):
+    made = ("phrases.rules", "hiero.rules", "lm.tlm", "frequent.txt", "classes.txt")
+    for name in (*made, "work/forward", "work/backward"):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+def test_every_template_works_with_a_model_as_it_is_trained(tmp_path: Path) -> None:
+    train(task(tmp_path), tmp_path / "model")
+    told = read_model(tmp_path / "model")
+    assert {"frequent.txt", "classes.txt"} <= set(told["files"])
+    names = [known.name for known in TEMPLATES]
+    model = Model.load(tmp_path / "model", "phrase", named=names)
+    found = next(model.translator().translate(["das haus"], details=1))
+    seen = {template_of(name) for name in dict(found.derivations[0].features)}
+    assert seen >= {"rule-id", "pairs", "contexts", "class-bigrams"}
 
 
 def test_every_stage_is_told(tmp_path: Path) -> None:
     told: list[News] = []
     for _ in range(2):
         train(task(tmp_path), tmp_path / "model", tell=told.append)
-    stages = ["text", "lm", "phrases", "hiero"]
+    stages = ["text", "lm", "words", "phrases", "hiero"]
     assert [news.stage for news in told if news.state == "begun"] == stages
     assert [news.stage for news in told if news.state == "done"] == stages
     assert [news.stage for news in told if news.state == "kept"] == stages
@@ -203,4 +217,4 @@ def test_filter_and_pairs() -> None:
 def test_the_record_of_stages_is_plain_json(tmp_path: Path) -> None:
     train(task(tmp_path, kind="phrase"), tmp_path / "model")
     told = json.loads((tmp_path / "model" / "stages.json").read_text())
-    assert set(told["done"]) == {"text", "lm", "phrases"}
+    assert set(told["done"]) == {"text", "lm", "words", "phrases"}

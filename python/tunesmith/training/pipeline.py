@@ -18,6 +18,8 @@ from tunesmith.runs import fingerprint
 from tunesmith.runs.atomic import atomic_write
 from tunesmith.training.aligners import Aligned, align
 from tunesmith.training.alignment import symmetrise_files
+from tunesmith.training.classes import CLASSES, make_classes
+from tunesmith.training.frequent import FREQUENT, write_frequent
 from tunesmith.training.model import SIDES, case_file, pieces_file, write_model
 from tunesmith.training.rules import (
     AlignedCorpus,
@@ -100,13 +102,15 @@ def train(
         stages.run("symmetrise", [links], partial(_symmetrise, training, directed, links, threads))
     model = folder / MODEL
     stages.run("lm", [model], partial(_language_model, training, sides[1], corpus, model, threads))
+    words = [folder / FREQUENT, folder / CLASSES]
+    stages.run("words", words, partial(_words, corpus, links, words, threads))
     names = {"phrase": [PHRASES], "hiero": [HIERO], "both": [PHRASES, HIERO]}[training.kind]
     tables = [folder / name for name in names]
     for out in tables:
         stages.run(out.stem, [out], partial(_rules, training, corpus, links, out, threads))
     if training.dev is not None or training.dev_target is not None:
         stages.run("dev", [], partial(_dev, training, sides, tables[0], model))
-    files = [*tables, model, *learnt]
+    files = [*tables, model, *words, *learnt]
     summary = {"stages": stages.done, "files": {path.name: path.stat().st_size for path in files}}
     write_model(folder, config, summary)
     return summary
@@ -273,6 +277,26 @@ def _language_model(
         "words": made.words,
         "ngrams": [order.ngrams for order in made.orders],
         "messages": made.messages(),
+    }
+
+
+def _words(
+    corpus: tuple[Path, Path],
+    links: Path,
+    out: Sequence[Path],
+    threads: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Write what sparse templates want to know of words: which are frequent, their classes."""
+    frequent, classes = out
+    progress("counting", 0, 0)
+    aligned = AlignedCorpus(*corpus, links, skip_bad=True)
+    pairs, source, target = write_frequent(aligned, frequent, threads=threads)
+    progress("classes", 0, 0)
+    return {
+        "pairs": pairs,
+        "unlinked": source + target,
+        "classified": make_classes(corpus[1], classes),
     }
 
 

@@ -51,12 +51,12 @@ impl Resources {
     }
 
     fn frequent(&self) -> Result<Frequent> {
-        let remedy = "make it from the aligned text with tunesmith.training.frequent";
+        let remedy = "train the model again in its folder, or see tunesmith.training.frequent";
         Frequent::read(given(&self.frequent, "a file of frequent words", remedy)?)
     }
 
     fn classes(&self) -> Result<Classes> {
-        let remedy = "make it from target text with tunesmith.training.classes";
+        let remedy = "train the model again in its folder, or see tunesmith.training.classes";
         Classes::read(given(&self.classes, "a file of word classes", remedy)?)
     }
 }
