@@ -14,6 +14,7 @@ COLOURS = {
     "align": "#0072b2",
     "symmetrise": "#56b4e9",
     "lm": "#009e73",
+    "words": "#cc79a7",
     "phrases": "#e69f00",
     "hiero": "#d55e00",
     "all": "#000000",

@@ -54,6 +54,11 @@ class TemplateText(NamedTuple):
     """One of its features."""
     about: str
 
+    @property
+    def wants(self) -> str:
+        """The file of a model directory that it reads; empty if it reads none."""
+        return self.about.partition("; wants ")[2]
+
 
 class TemplateSet(NamedTuple):
     """Templates under one name."""

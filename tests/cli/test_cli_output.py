@@ -21,6 +21,8 @@ COMMANDS = [
     ["compare"],
     ["report"],
     ["presets"],
+    ["inspect"],
+    ["features"],
 ]
 SCORES = ("start", "tuned", "oracle", "heldout", "seconds")
 

@@ -15,6 +15,7 @@ from tunesmith import __version__
 from tunesmith.cli import (
     compare,
     demo,
+    features,
     inspect,
     lm,
     presets,
@@ -59,7 +60,7 @@ class Commands(TyperGroup):
         """Return their names."""
         return [
             *("demo", "rerank", "score", "compare", "report", "presets"),
-            *("train", "inspect", "tune", "translate", "lm"),
+            *("train", "inspect", "features", "tune", "translate", "lm"),
         ]
 
     def make_context(self, *args: Any, **options: Any) -> Any:
@@ -92,6 +93,7 @@ app.command("report", epilog=report.EXAMPLES)(report.report)
 app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
 app.command("train", epilog=train.EXAMPLES)(train.train)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
+app.command("features", epilog=features.EXAMPLES)(features.features)
 app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
