@@ -57,6 +57,7 @@ def test_every_online_preset_learns(world: Path, kind: Kind, preset: str) -> Non
     large: dict[str, dict[str, Any]] = {
         "perceptron": {"rate": 0.05, "oracle": "LU"},
         "arow": {"r": 1.0},
+        "mira-hildreth": {"c": 0.01},
     }
     options = {**QUICK[preset], **large.get(preset, {})}
     found = tune_live(source(world, kind, k=50), POOR[kind], preset, options=options, iterations=4)
