@@ -27,7 +27,7 @@ from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.tuning import Bounds, Listener, refusal
+from tunesmith.tuning import Bounds, Listener, changes, refusal
 
 # Decodings of a batch tuner, where nobody says.
 ITERATIONS = 25
@@ -145,15 +145,16 @@ def tune_live(
         clock.decode += time.perf_counter() - before
         return found
 
-    def output_score(found: Spaces, weights: Mapping[str, float]) -> float:
+    def output(found: Spaces, weights: Mapping[str, float]) -> tuple[float, list[str]]:
         chosen = found.first() if isinstance(found, Pools) else found.best(weights, threads)
-        return found.score(measure, chosen)
+        return found.score(measure, chosen), found.outputs(chosen)
 
     def scored(weights: Mapping[str, float]) -> list[float]:
-        return [output_score(decode(other, weights, 1), weights) for other in heldout]
+        return [output(decode(other, weights, 1), weights)[0] for other in heldout]
 
     with Journal(directory, settings, resume, listen) as journal:
         weights, done, best, curve = Weights(start), 0, dict[str, Any](), list[float]()
+        texts: dict[str, list[str]] = {}
         if journal.point is not None:
             assert directory is not None, "only a run directory has checkpoints"
             arrays, state = journal.point.arrays, journal.point.state
@@ -167,7 +168,8 @@ def tune_live(
         else:
             found = decode(source, weights, loop.k)
             loop.add(found)
-            score = output_score(found, weights)
+            score, texts["before"] = output(found, weights)
+            texts["after"] = texts["before"]
             curve = [score]
             others = scored(weights)
             best = {"iteration": 0, "score": score, "heldout": others, "weights": weights}
@@ -206,7 +208,7 @@ def tune_live(
             if loop.k is None:
                 _save(directory, number, found)
             loop.add(found)
-            score, others = output_score(found, weights), scored(weights)
+            (score, shown), others = output(found, weights), scored(weights)
             curve.append(score)
             names = old.keys() | weights.keys()
             moved = max((abs(weights.get(n, 0.0) - old.get(n, 0.0)) for n in names), default=0.0)
@@ -215,6 +217,7 @@ def tune_live(
             better = rank > reached if measure.higher_is_better else rank < reached
             if better or keep == "last":
                 best |= {"iteration": number, "score": score, "heldout": others, "weights": weights}
+                texts["after"] = shown
             best["ended"] = step.last or moved <= stop
             journal.event(
                 "epoch",
@@ -274,6 +277,14 @@ def tune_live(
         )
         if directory is not None and not journal.finished:
             directory.save_weights(final, final.meta)
+            if not measure.columns:
+                # A run that was resumed has not seen what came before.
+                for name, chosen in (("before", start), ("after", final)):
+                    if name not in texts:
+                        texts[name] = output(decode(source, chosen, 1), chosen)[1]
+                both = texts["before"], texts["after"]
+                rows = [measure.stats(each, source.references) for each in both]
+                directory.save_changes(changes(measure, rows, both, spaces))
             directory.finish(result.to_json())
     return result
 

@@ -18,7 +18,7 @@ from tunesmith.drivers import Task, Tuner
 from tunesmith.errors import InputError
 from tunesmith.features import Vector, Weights
 from tunesmith.jobs import Job, Journal, run_jobs
-from tunesmith.metrics import Metric, get_metric
+from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.moments import recover_weights
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
@@ -231,7 +231,15 @@ def tune(
         )
         if directory is not None and not journal.finished:
             directory.save_weights(result.weights, result.weights.meta)
-            directory.save_changes(_changes(compared, metric, base, system))
+            both = (base, system)
+            directory.save_changes(
+                changes(
+                    metric,
+                    [compared.statistics(metric, chosen) for chosen in both],
+                    [compared.outputs(chosen) for chosen in both],
+                    compared,
+                )
+            )
             directory.finish(
                 {key: value for key, value in result.to_json().items() if key != "weights"}
             )
@@ -436,22 +444,23 @@ def _same_direction(one: Vector, other: Vector) -> bool:
     return bool(np.abs(one / norms[0] - other / norms[1]).max() < 1e-12)
 
 
-def _changes(
-    pools: Spaces, metric: Metric, base: Positions, system: Positions
+def changes(
+    metric: Metric, rows: Sequence[Rows], texts: Sequence[Sequence[str]], told: Spaces
 ) -> Iterator[dict[str, Any]]:
-    """Yield the sentences whose output changed, the largest change in gain first."""
-    before = metric.native.sentence_gains(pools.statistics(metric, base))
-    after = metric.native.sentence_gains(pools.statistics(metric, system))
-    texts = pools.outputs(base), pools.outputs(system)
+    """Yield the sentences whose output changed, the largest change in gain first.
+
+    Statistics and texts are those before and after; `told` has sources and references.
+    """
+    before, after = (metric.native.sentence_gains(each) for each in rows)
     changed = [i for i, pair in enumerate(zip(*texts, strict=True)) if pair[0] != pair[1]]
     changed.sort(key=lambda i: (-abs(after[i] - before[i]), i))
-    keys = pools.keys
+    keys = told.keys
     for i in changed[:SHOWN_CHANGES]:
         yield {
             "sentence": i,
             "key": keys[i] if keys else None,
-            "source": pools.sources[i] if pools.sources else None,
-            "reference": pools.references[i] if pools.references else [],
+            "source": told.sources[i] if told.sources else None,
+            "reference": told.references[i] if told.references else [],
             "before": texts[0][i],
             "after": texts[1][i],
             "gain_before": float(before[i]),

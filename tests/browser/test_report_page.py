@@ -10,17 +10,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sample_runs import write_run
 
 from tunesmith.errors import InputError
-from tunesmith.report import write_report
+from tunesmith.report import Follow, write_report
 from tunesmith.report.difference import marked
 from tunesmith.report.scale import Scale, around, tick_places
 from tunesmith.report.wording import aligned, brief, duration, fixed, probability, significance
 from tunesmith.runs import RunDirectory
+from tunesmith.spaces import Pools
+from tunesmith.tuning import tune
 
 VOID = {"meta", "link", "input", "br"}
 
@@ -283,3 +286,72 @@ def test_significance_is_said_in_words(p: float, said: str) -> None:
     found = significance({"bootstrap": {"p": 0.0}, "randomisation": {"p": p}}, "BLEU", 2)
     assert found is not None and found[0].startswith(said)
     assert significance({}, "BLEU", 2) is None
+
+
+def test_a_run_is_followed_and_its_last_page_stands_still(tmp_path: Path) -> None:
+    pools = Pools.from_arrays(
+        np.random.default_rng(1).normal(size=(40, 3)),
+        range(0, 41, 4),
+        ["a", "b", "c"],
+        texts=[f"{'good ' * (i % 4)}word{i}" for i in range(40)],
+        references=[[f"good good word{4 * i + 2}"] for i in range(10)],
+    )
+    run = tmp_path / "run"
+    pages = []
+    with Follow(run) as follow:
+
+        def listen(event: dict[str, object]) -> None:
+            follow(event)
+            pages.append((event["event"], checked(run / "report.html")))
+
+        tune(pools, "mira", "chrf", run=run, listen=listen, options={"passes": 3})
+    assert [kind for kind, _ in pages][:2] == ["start", "epoch"]
+    assert 'http-equiv="refresh"' in pages[0][1]
+    assert "This run is going on" in pages[0][1]
+    last = checked(run / "report.html")
+    assert 'http-equiv="refresh"' not in last
+    assert "going on" not in last
+    assert last == checked(write_report(run, tmp_path / "again.html"))
+
+
+def test_the_page_of_a_run_that_fails_stands_still_too(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt), Follow(run) as follow:
+        write_run(run, ended=False)
+        follow({"event": "start"})
+        assert "This run is going on" in checked(run / "report.html")
+        raise KeyboardInterrupt
+    assert "This run has not ended" in checked(run / "report.html")
+    with pytest.raises(KeyboardInterrupt), Follow(tmp_path / "none"):
+        raise KeyboardInterrupt
+    assert not (tmp_path / "none").exists()
+
+
+def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with RunDirectory(run).create({"preset": "mert"}) as directory:
+        directory.event(
+            "start", preset="mert", metric="bleu", sentences=9, hypotheses=90, start=30, oracle=40
+        )
+        for epoch in (1, 2):
+            directory.event(
+                "epoch",
+                **{"run": 0, "epoch": epoch, "score": 30 + epoch, "projected": 33.25},
+                **{"oracle_score": 44.5, "hypotheses": 90 * (epoch + 1), "seconds": 3},
+                **{"decode_seconds": 2, "optimise_seconds": 1, "nonzero": 5},
+                staleness={"mean": 1.5, "max": 3},
+            )
+    page = checked(write_report(run))
+    for said in (
+        *("270 hypotheses", "4.00 s decoding, 2.00 s optimising", "expected of the lists"),
+        *("33.25", "44.50", "Staleness", "1.500", "Optimising"),
+    ):
+        assert said in page
+    # A first-best decoding leaves no choice, so there is no oracle to tell of.
+    single = tmp_path / "single"
+    with RunDirectory(single).create({"preset": "mira"}) as directory:
+        directory.event(
+            "start", preset="mira", metric="bleu", sentences=9, hypotheses=9, start=30, oracle=30
+        )
+        directory.event("epoch", run=0, epoch=1, score=31)
+    assert "Oracle" not in checked(write_report(single))

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from running import listing, refused, tunesmith
 
+from tunesmith.cli import demo
 from tunesmith.verses import NEW, OLD, PARTS, place, read_versions, write_verses
 
-TUNERS = {"mert", "kbmira", "rm"}
+TUNERS = {chosen.name for chosen in demo.TUNERS}
 bibles = pytest.mark.skipif(
     any(importlib.util.find_spec(f"pythonbible_{name}") is None for name in (OLD, NEW)),
     reason="the Bibles are not installed (pip install 'tunesmith[demo]')",
@@ -37,10 +38,11 @@ def test_the_demo_trains_tunes_tests_and_reports(tmp_path: Path) -> None:
     # Even a hundred verses teach more than nothing.
     assert told["untranslated"] < told["untuned"]
     for name, found in told["tuners"].items():
-        assert found["tuned"] > found["start"]
+        assert (found["tuned"] > found["start"]) == (found["refused"] is None)
         assert found["test"] == pytest.approx(told["untuned"] + found["difference"])
         assert f"{found['test']:.2f}" in ran.out
         assert (folder / f"{name}.toml").is_file()
+    assert told["tuners"][told["best"]]["refused"] is None
     shown = told["examples"][0]
     assert shown["verse"].startswith("John ")
     assert shown["untuned"] != shown["tuned"]

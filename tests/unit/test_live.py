@@ -22,6 +22,7 @@ from tunesmith.live import LiveResult, tune_live
 from tunesmith.loops import Passes, Setup
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
+from tunesmith.runs import RunDirectory
 from tunesmith.sources import Live
 from tunesmith.spaces import Pools, Spaces
 from tunesmith.translation import Kind, Model, Translator
@@ -72,6 +73,35 @@ def test_hope_and_fear_are_found_in_the_forest_of_the_moment(world: Path, kind: 
     found = tune_live(made, POOR[kind], "mira", options={"c": 0.05}, iterations=2)
     assert found.tuned > found.start + 2
     assert any(name.startswith("PT:") for name in found.weights)
+
+
+@pytest.mark.parametrize("preset", ["mert", "mira"])
+def test_sentences_that_changed_are_told_also_by_a_run_that_was_stopped(
+    world: Path, tmp_path: Path, preset: str
+) -> None:
+    def run(name: str, **more: Any) -> LiveResult:
+        options = {"iterations": 3, "threads": 1, "run": tmp_path / name}
+        start = POOR["phrase"]
+        return tune_live(source(world, k=30), start, preset, **options, **more)
+
+    def stop(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch" and event["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    whole = run("whole")
+    rows = RunDirectory(tmp_path / "whole").changes()
+    assert rows
+    metric = get_metric("bleu:tokenize=none")
+    for row in rows:
+        assert row["before"] != row["after"]
+        gains = metric.native.sentence_gains(
+            metric.stats([row["before"], row["after"]], [row["reference"]] * 2)
+        )
+        assert [row["gain_before"], row["gain_after"]] == pytest.approx(gains.tolist())
+    with pytest.raises(KeyboardInterrupt):
+        run("stopped", listen=stop)
+    assert run("stopped", resume=True).tuned == whole.tuned
+    assert RunDirectory(tmp_path / "stopped").changes() == rows
 
 
 def test_features_are_met_on_the_way(world: Path) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from tunesmith.formats import Skipped
 from tunesmith.runs.plain import plain
+from tunesmith.tuning import Listener
 
 # Only a terminal has an edge: a table in a file is as wide as what it holds.
 UNBOUNDED = 10_000
@@ -81,6 +82,17 @@ def table(title: str, *columns: str, header: bool = True) -> Table:
             column, justify="left" if number == 0 else "right", no_wrap=number > 0, overflow="fold"
         )
     return made
+
+
+def both(*listeners: Listener | None) -> Listener:
+    """Return a listener that tells all of these that are there."""
+    present = [listener for listener in listeners if listener is not None]
+
+    def tell(event: dict[str, Any]) -> None:
+        for listener in present:
+            listener(event)
+
+    return tell
 
 
 class Watch:

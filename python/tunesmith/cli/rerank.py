@@ -11,12 +11,24 @@ import typer
 
 from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
-from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table, tell_skipped, warn
+from tunesmith.cli.console import (
+    Watch,
+    both,
+    busy,
+    emit,
+    fail,
+    note,
+    out,
+    table,
+    tell_skipped,
+    warn,
+)
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import detect, names
 from tunesmith.presets import make_tuner, preset_options
 from tunesmith.reading import Reading, read_lists, read_weights
+from tunesmith.report import Follow
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
 from tunesmith.tuning import Result
@@ -281,7 +293,7 @@ def tune(
             "bound": bound or [],
             "second_metric": second_metric,
         }
-    with Watch(epochs(tuner, settings)) as watch:
+    with Watch(epochs(tuner, settings)) as watch, Follow(run) as follow:
         result = tune_pools(
             read.pools,
             tuner,
@@ -300,7 +312,7 @@ def tune(
             run=run,
             resume=resume,
             config=config,
-            listen=watch,
+            listen=both(watch, follow),
         )
     accepted = result.refused is None or force
     if out_file is not None and accepted:
@@ -312,7 +324,7 @@ def tune(
         if out_file is not None and accepted:
             note(f"weights written to {out_file}")
         if run is not None:
-            note(f"tunesmith report {run} shows the run")
+            note(f"{run / 'report.html'} shows the run")
     if result.heldout is not None and result.heldout_start is not None:
         gained = result.heldout - result.heldout_start
         if (gained if measured.higher_is_better else -gained) < 0:

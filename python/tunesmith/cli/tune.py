@@ -10,7 +10,7 @@ from typer.core import TyperCommand
 
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
-from tunesmith.cli.console import Watch, busy, emit, fail, note, out, table
+from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
@@ -18,6 +18,7 @@ from tunesmith.live import ITERATIONS, Keep, LiveResult, tune_live
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.reading import read_weights
+from tunesmith.report import Follow
 from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.translation import KINDS, Model, templates_of
 
@@ -252,7 +253,7 @@ def tune(
 
     templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
     kept: Keep = keep  # type: ignore[assignment]
-    with Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch:
+    with Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch, Follow(run) as follow:
         result = tune_live(
             corpus(source, reference),
             start,
@@ -283,7 +284,7 @@ def tune(
                 "search": search or [],
             },
             meta={"templates": templates} if templates else None,
-            listen=watch,
+            listen=both(watch, follow),
         )
     if out_file is not None and result.refused is None:
         result.weights.save(out_file)
@@ -294,7 +295,7 @@ def tune(
         if out_file is not None and result.refused is None:
             note(f"weights written to {out_file}")
         if run is not None:
-            note(f"tunesmith report {run} shows the run")
+            note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
 

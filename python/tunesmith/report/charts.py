@@ -26,14 +26,15 @@ COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
 def learning_curve(story: Story) -> str:
     """Return the score of every epoch, on the lists and held out, for all runs."""
     best = story.best
-    start, oracle = story.figure("start"), story.figure("oracle")
+    start, oracle = story.figure("start"), story.oracle
     if best is None:
         return ""
     scores = [e.score for trial in story.trials for e in trial.epochs if e.score is not None]
     held = [e.heldout for trial in story.trials for e in trial.epochs if e.heldout is not None]
     if not scores and not held:
         return ""
-    inside = scores + held + ([] if start is None else [start])
+    expected = [e.projected for e in best.epochs if e.projected is not None]
+    inside = scores + held + expected + ([] if start is None else [start])
     low, high = around(inside)
     far = oracle is not None and not low - (high - low) <= oracle <= high + (high - low)
     if oracle is not None and not far:
@@ -76,8 +77,9 @@ def learning_curve(story: Story) -> str:
             chart.beyond(f"oracle {told(oracle)}", upwards=oracle > high)
         else:
             chart.rule(oracle, f"oracle {told(oracle)}")
+    chart.line("expected of the lists", _points(best, "projected"), "amber", told, dashed=True)
     chart.line(
-        "on the lists",
+        "decoded" if expected or best.epochs[0].decode_seconds is not None else "on the lists",
         begin + _points(best, "score"),
         "blue",
         told,
@@ -135,7 +137,9 @@ def weight_lines(story: Story) -> str:
     if len(epochs) < 2 or best is None:
         return ""
     last = epochs[-1].weights
-    names = sorted(last, key=lambda name: -abs(last[name]))[:SHOWN_WEIGHTS]
+    # A penalty that stays at -100 would press all others into one line.
+    moved = [name for name in last if any(e.weights.get(name) != last[name] for e in epochs)]
+    names = sorted(moved or last, key=lambda name: -abs(last[name]))[:SHOWN_WEIGHTS]
     names.sort(key=lambda name: -last[name])
     values = [e.weights[name] for e in epochs for name in names if name in e.weights]
     first = _first([best])
@@ -145,7 +149,7 @@ def weight_lines(story: Story) -> str:
         LARGE,
         (first, float(epochs[-1].epoch)),
         around(values),
-        note=f"The {len(names)} largest by magnitude"
+        note=f"The {len(names)} largest by magnitude{' of those that move' if moved else ''}"
         + (f", run {best.index + 1}, the best." if len(story.trials) > 1 else "."),
     )
     if min(values) < 0 < max(values):
@@ -204,7 +208,7 @@ def small_charts(story: Story) -> list[str]:
         return []
     known = [
         key
-        for key in ("spread", "nonzero", "weight_change", "seconds")
+        for key in ("spread", "nonzero", "weight_change", "staleness", "hypotheses", "seconds")
         if any(epoch.value(key) is not None for epoch in best.epochs)
     ]
     size = NARROW if len(known) == 3 else LOW
@@ -221,6 +225,10 @@ def small_charts(story: Story) -> list[str]:
         ),
         "weight_change": lambda: _small(
             story, best, size, "weight_change", "Change of the weights", "blue", brief
+        ),
+        "staleness": lambda: _small(story, best, size, "staleness", "Staleness", "red", brief),
+        "hypotheses": lambda: _small(
+            story, best, size, "hypotheses", "Hypotheses", "sky", count, axis=count
         ),
         "seconds": lambda: _small(
             story, best, size, "seconds", "Time per epoch", "amber", duration, axis=on_axis
@@ -251,13 +259,19 @@ def _small(
         around(everywhere, zero=True),
         note=_note(key, values, best, story),
         y_text=axis,
-        whole_y=key == "nonzero",
+        whole_y=key in ("nonzero", "hypotheses"),
     )
     for trial in story.trials:
         if trial is not best:
             chart.line(f"run {trial.index + 1}", _points(trial, key), colour, text, faint=True)
     chart.area(points, colour)
     chart.line(title.lower(), points, colour, text, extra=_range(story, key, text))
+    if key == "seconds":
+        for part, name, hue in (
+            ("decode_seconds", "decoding", "blue"),
+            ("optimise_seconds", "optimising", "green"),
+        ):
+            chart.line(name, _points(best, part), hue, text)
     return chart.figure()
 
 
@@ -268,6 +282,10 @@ def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
         return f"{count(values[-1])}{of} at the end."
     if key == "seconds":
         return f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
+    if key == "staleness":
+        return "Steps between the weights that decoded a sentence and those that learnt from it."
+    if key == "hypotheses":
+        return f"{count(values[-1])} in the lists of all decodings."
     updates = sum(epoch.updates or 0 for epoch in best.epochs)
     return "Length of the step in each epoch" + (
         f"; {plural(updates, 'update')} in all." if updates else "."

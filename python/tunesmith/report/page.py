@@ -50,12 +50,12 @@ def render_report(story: Story, live: float | None = None) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f'{refresh}<link rel="icon" href="data:,"><title>{escape(_title(story))}</title>'
-        f"<style>\n{style}</style></head>\n<body><main>\n{_body(story)}\n</main>\n"
+        f"<style>\n{style}</style></head>\n<body><main>\n{_body(story, live)}\n</main>\n"
         f"<script>{script}</script></body></html>\n"
     )
 
 
-def _body(story: Story) -> str:
+def _body(story: Story, live: float | None) -> str:
     pairs = [chart for chart in (charts.learning_curve(story), charts.gain_bars(story)) if chart]
     small = charts.small_charts(story)
     columns = 3 if len(small) == 3 else 2
@@ -67,7 +67,7 @@ def _body(story: Story) -> str:
     )
     parts = [
         sections.header(story),
-        sections.status(story),
+        sections.status(story, live),
         sections.summary(story),
         f'<section id="curves"><h2>Epoch by epoch</h2>{drawn}</section>' if drawn else "",
         sections.weights_table(story),

@@ -37,11 +37,10 @@ def header(story: Story) -> str:
     goal = (
         f" {'tuned' if story.end else 'tuning'} for {escape(metric_name(metric))}" if metric else ""
     )
-    facts = [
-        f"{count(number(story.start.get(key)))} {key}"
-        for key in ("features", "sentences", "hypotheses")
-        if number(story.start.get(key)) is not None
-    ]
+    sizes = {key: number(story.start.get(key)) for key in ("features", "sentences", "hypotheses")}
+    grown = [epoch.hypotheses for trial in story.trials for epoch in trial.epochs]
+    sizes["hypotheses"] = max(filter(None, grown), default=sizes["hypotheses"])
+    facts = [f"{count(value)} {key}" for key, value in sizes.items() if value is not None]
     if len(story.trials) > 1:
         facts.append(f"{len(story.trials)} runs")
     folds = number(story.start.get("folds"))
@@ -53,6 +52,9 @@ def header(story: Story) -> str:
     seconds = number((story.end or {}).get("seconds"))
     if seconds is not None:
         facts.append(duration(seconds))
+    decoding, optimising = story.total("decode_seconds"), story.total("optimise_seconds")
+    if decoding is not None and optimising is not None:
+        facts.append(f"{duration(decoding)} decoding, {duration(optimising)} optimising")
     began = text(story.start.get("time"))
     if began:
         facts.append(began[:16].replace("T", " ") + (" UTC" if began.endswith("+00:00") else ""))
@@ -63,7 +65,7 @@ def header(story: Story) -> str:
     )
 
 
-def status(story: Story) -> str:
+def status(story: Story, live: float | None = None) -> str:
     """Return what must be seen first: a refusal, an unfinished run, an unreadable file."""
     said = []
     end = story.end
@@ -75,9 +77,13 @@ def status(story: Story) -> str:
         )
     if end is None:
         epochs = sum(len(trial.epochs) for trial in story.trials)
+        title, rest = "This run has not ended", "If it was stopped, "
+        if live is not None:
+            title = "This run is going on"
+            rest = f"The page loads itself again every {round(live)} s. Should the run be stopped, "
         said.append(
-            '<div class="banner running" role="status"><h2>This run has not ended</h2>'
-            f"<p>{plural(epochs, 'epoch')} so far. If it was stopped, "
+            f'<div class="banner running" role="status"><h2>{title}</h2>'
+            f"<p>{plural(epochs, 'epoch')} so far. {rest}"
             "<code>--resume</code> goes on from its last checkpoint.</p></div>"
         )
     said += [
@@ -89,7 +95,7 @@ def status(story: Story) -> str:
 
 def summary(story: Story) -> str:
     """Return the numbers that matter: start, tuned, held out, oracle, significance."""
-    start, tuned, oracle = story.figure("start"), story.tuned, story.figure("oracle")
+    start, tuned, oracle = story.figure("start"), story.tuned, story.oracle
     heldout = number((story.end or {}).get("heldout"))
     if start is None and tuned is None:
         return ""
@@ -110,14 +116,17 @@ def summary(story: Story) -> str:
             f"<dd>{fixed(change, places, sign=True)}</dd></div>"
         )
     main += f"</dl>{_ruler(story, places)}</div>"
-    others = [("Oracle", fixed(oracle, places), "the best choice in every list")]
+    others = []
+    if oracle is not None:
+        others.append(("Oracle", fixed(oracle, places), "the best choice in every list"))
     if heldout is not None:
         begun = number((story.end or {}).get("heldout_start"))
         shown = fixed(heldout, places)
         if begun is not None:
             shown = f"{fixed(begun, places)} → {shown}"
         others.append(("Held out", shown, "sentences the tuner did not see"))
-    others.append(("Headroom used", percent(story.headroom_used), "of the way to the oracle"))
+    if oracle is not None:
+        others.append(("Headroom used", percent(story.headroom_used), "of the way to the oracle"))
     second = table((story.end or {}).get("second_metric"))
     if second:
         before, after = number(second.get("start")), number(second.get("tuned"))
@@ -144,7 +153,7 @@ def summary(story: Story) -> str:
 
 def _ruler(story: Story, places: int) -> str:
     """Return the way from the start to the oracle, and how much of it was made."""
-    start, tuned, oracle = story.figure("start"), story.tuned, story.figure("oracle")
+    start, tuned, oracle = story.figure("start"), story.tuned, story.oracle
     if start is None or tuned is None or oracle is None or oracle == start:
         return ""
     # A tuned score below the start lengthens the ruler to the left.
@@ -203,7 +212,7 @@ def weights_table(story: Story) -> str:
     )
     runs = _column("Between runs", "number", "standard deviation") if several else ""
     return (
-        '<section id="weights"><h2>Final weights</h2>'
+        f'<section id="weights"><h2>{"Final weights" if story.end else "Weights so far"}</h2>'
         f'<p class="lead">{count(active)}{of} features carry weight; the largest come first.</p>'
         '<div class="scroll"><table class="sortable weights"><thead><tr>'
         f"{_column('Feature', 'text')}{_column('Weight', 'number')}"
@@ -241,6 +250,9 @@ def epochs_table(story: Story) -> str:
     columns: list[tuple[str, str, Callable[[float | None], str]]] = [
         ("Score", "score", lambda value: fixed(value, places)),
         ("Held out", "heldout", lambda value: fixed(value, places)),
+        ("Expected", "projected", lambda value: fixed(value, places)),
+        ("Oracle score", "oracle_score", lambda value: fixed(value, places)),
+        ("Hypotheses", "hypotheses", count),
         ("Model", "model", lambda value: fixed(value, 4)),
         ("Oracle", "oracle", lambda value: fixed(value, 4)),
         ("Prediction", "prediction", lambda value: fixed(value, 4)),
@@ -248,6 +260,9 @@ def epochs_table(story: Story) -> str:
         ("Non-zero", "nonzero", count),
         ("Updates", "updates", count),
         ("Change", "weight_change", brief),
+        ("Staleness", "staleness", brief),
+        ("Decoding", "decode_seconds", duration),
+        ("Optimising", "optimise_seconds", duration),
         ("Time", "seconds", duration),
     ]
     used = [column for column in columns if any(e.value(column[1]) is not None for _, e in rows)]

@@ -48,6 +48,13 @@ class Epoch:
     updates: float | None
     weight_change: float | None
     seconds: float | None
+    projected: float | None
+    """The score that a batch tuner expects of its weights."""
+    oracle_score: float | None
+    hypotheses: float | None
+    decode_seconds: float | None
+    optimise_seconds: float | None
+    staleness: float | None
     weights: dict[str, float]
 
     def value(self, key: str) -> float | None:
@@ -63,6 +70,7 @@ class Epoch:
             epoch=position if given is None else int(given),
             spread=number(spread.get("mean")),
             spread_sd=number(spread.get("sd")),
+            staleness=number(table(event.get("staleness")).get("mean")),
             weights=_weights(event.get("weights")),
             **{
                 key: number(event.get(key))
@@ -76,6 +84,11 @@ class Epoch:
                     "updates",
                     "weight_change",
                     "seconds",
+                    "projected",
+                    "oracle_score",
+                    "hypotheses",
+                    "decode_seconds",
+                    "optimise_seconds",
                 )
             },
         )
@@ -125,9 +138,27 @@ class Story:
         return told if told is not None or self.best is None else self.best.score
 
     @property
+    def oracle(self) -> float | None:
+        """Return the score of the best choices, from all lists so far where these grow.
+
+        Lists of one hypothesis have no choice to make.
+        """
+        epochs = [] if self.best is None else self.best.epochs
+        grown = [epoch.oracle_score for epoch in epochs if epoch.oracle_score is not None]
+        told = grown[-1] if grown else self.figure("oracle")
+        sizes = [number(self.start.get(key)) for key in ("sentences", "hypotheses")]
+        return None if not grown and sizes[0] is not None and sizes[0] == sizes[1] else told
+
+    def total(self, key: str) -> float | None:
+        """Return the sum of a number over all epochs, None where no epoch has it."""
+        values = [epoch.value(key) for trial in self.trials for epoch in trial.epochs]
+        known = [value for value in values if value is not None]
+        return sum(known) if known else None
+
+    @property
     def headroom_used(self) -> float | None:
         """Return which part of the way from the start to the oracle was made."""
-        start, tuned, oracle = self.figure("start"), self.tuned, self.figure("oracle")
+        start, tuned, oracle = self.figure("start"), self.tuned, self.oracle
         if start is None or tuned is None or oracle is None or oracle == start:
             return None
         return (tuned - start) / (oracle - start)

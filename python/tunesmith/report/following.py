@@ -1,0 +1,57 @@
+"""The report of a run that is going on: written anew as its epochs come."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tunesmith.report.page import write_report
+
+REFRESH = 3.0
+"""Seconds after which the page of a run that is going on loads itself again."""
+_PAUSE = 1.0
+# A page of many epochs takes long to write; the run is to go on, too.
+_SHARE = 0.05
+
+
+class Follow:
+    """A listener that keeps `report.html` of a run directory up to date; None follows nothing.
+
+    ```
+    with Follow("run") as follow:
+        tune(pools, "rm", run="run", listen=follow)
+    ```
+
+    At the end of the block the page is written once more, and does not load itself again, whether
+    the run has ended or was stopped.
+    """
+
+    def __init__(self, run: Path | str | None) -> None:
+        self._run = run
+        self._begun = False
+        self._due = 0.0
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Take note of an event, which the run directory has already."""
+        self._begun = True
+        began = time.monotonic()
+        if self._run is None or event["event"] not in ("start", "epoch") or began < self._due:
+            return
+        write_report(self._run, live=REFRESH)
+        now = time.monotonic()
+        self._due = now + max(_PAUSE, (now - began) / _SHARE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # A run that was refused before its first event may be somebody else's.
+        if self._run is not None and self._begun:
+            write_report(self._run)
