@@ -1,23 +1,45 @@
 //! Line search over forests (Kumar et al. 2009).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::hulls::Hulls;
+use rustc_hash::FxHashMap;
+use tunesmith_space::Derivation;
+
 use super::sweep::Sweep;
+use super::tops::{Along, Tops};
 use super::{LineSearch, Step, Walker};
 use crate::corpus::ForestCorpus;
 
-/// Forests prepared for line search. Strings are read off the forest, and their statistics
-/// computed, only for the pieces of each sentence's final envelope.
+/// Forests prepared for line search. Strings are read off the forest only for the pieces of each
+/// sentence's envelope, and most of them are on the envelopes of many directions: statistics are
+/// computed once and kept.
 pub struct ForestSearch {
     corpus: Arc<ForestCorpus>,
     coordinates: Vec<u32>,
+    /// For each sentence the statistics of strings, by their words.
+    known: Vec<Mutex<FxHashMap<Box<[u32]>, Box<[f64]>>>>,
 }
 
 impl ForestSearch {
     /// `coordinates` are the feature ids that may move.
     pub fn new(corpus: Arc<ForestCorpus>, coordinates: &[u32]) -> Self {
-        ForestSearch { corpus, coordinates: coordinates.to_vec() }
+        let known = corpus.forests().iter().map(|_| Mutex::default()).collect();
+        ForestSearch { corpus, coordinates: coordinates.to_vec(), known }
+    }
+
+    /// Adds the statistics of a derivation to rows.
+    fn add_stats(&self, sentence: usize, derivation: &Derivation, rows: &mut Vec<f64>) {
+        let forest = &self.corpus.forests()[sentence];
+        let words = forest.yielded(derivation);
+        let mut known = self.known[sentence].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = known.get(words.as_slice()) {
+            rows.extend_from_slice(row);
+            return;
+        }
+        let mut row = vec![0.0; self.corpus.metric().width()];
+        self.corpus.stats(sentence, &forest.text(derivation), &mut row);
+        rows.extend_from_slice(&row);
+        known.insert(words.into(), row.into());
     }
 }
 
@@ -36,15 +58,15 @@ impl LineSearch for ForestSearch {
             total: vec![0.0; width],
             gain: 0.0,
         };
-        let mut row = vec![0.0; width];
         for (sentence, forest) in self.corpus.forests().iter().enumerate() {
             let scores = forest.scores(&walker.weights);
             match forest.viterbi(&scores) {
                 Some(best) => {
-                    self.corpus.stats(sentence, &forest.text(&best), &mut row);
-                    walker.rows.push((walker.stats.len() / width) as u32);
-                    walker.stats.extend_from_slice(&row);
-                    walker.total.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value);
+                    let start = walker.stats.len();
+                    walker.rows.push((start / width) as u32);
+                    self.add_stats(sentence, &best, &mut walker.stats);
+                    let row = &walker.stats[start..];
+                    walker.total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
                 }
                 None => walker.rows.push(u32::MAX),
             }
@@ -65,9 +87,8 @@ impl LineSearch for ForestSearch {
 
     fn direction(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Step {
         let width = self.corpus.metric().width();
-        let mut hulls = Hulls::default();
+        let mut tops = Tops::default();
         let mut rows = walker.stats.clone();
-        let mut row = vec![0.0; width];
         let mut envelopes = Vec::new();
         let mut start = 0;
         for (sentence, forest) in self.corpus.forests().iter().enumerate() {
@@ -77,13 +98,13 @@ impl LineSearch for ForestSearch {
             if walker.rows[sentence] == u32::MAX || slopes.iter().all(|&slope| slope == 0.0) {
                 continue;
             }
-            let mut hull = hulls.build(forest, scores, &slopes, range).to_vec();
+            let along = Along { forest, scores, slopes: &slopes };
+            let mut hull = tops.build(along, range).to_vec();
             if hull.len() > 1 {
                 for piece in &mut hull {
-                    let derivation = hulls.derivation(forest, piece.line);
-                    self.corpus.stats(sentence, &forest.text(&derivation), &mut row);
-                    piece.line = (rows.len() / width) as u32;
-                    rows.extend_from_slice(&row);
+                    let row = (rows.len() / width) as u32;
+                    self.add_stats(sentence, &tops.of(piece), &mut rows);
+                    piece.line = row;
                 }
                 envelopes.push((sentence, hull));
             }

@@ -2,9 +2,9 @@
 
 mod envelope;
 mod forests;
-mod hulls;
 mod lists;
 mod sweep;
+mod tops;
 
 pub use forests::ForestSearch;
 pub use lists::ListSearch;
