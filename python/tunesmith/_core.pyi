@@ -167,6 +167,7 @@ class Forests:
         weights: NDArray[np.float64],
         beam: float | None = None,
         posterior: float | None = None,
+        density: float | None = None,
         threads: int = 0,
     ) -> Forests: ...
     def best(
@@ -175,6 +176,14 @@ class Forests:
     def kbest(
         self, weights: NDArray[np.float64], k: int, unique: bool = True, threads: int = 0
     ) -> Pools: ...
+    def lists(self, weights: NDArray[np.float64], k: int, threads: int = 0) -> Pools: ...
+    def consensus(
+        self,
+        weights: NDArray[np.float64],
+        alpha: float = 1.0,
+        pops: int = 20,
+        threads: int = 0,
+    ) -> list[str | None]: ...
     def expectations(
         self, sentence: int, weights: NDArray[np.float64], alpha: float
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...
@@ -423,15 +432,22 @@ class Walker:
     def move_axis(self, axis: int, step: float) -> None: ...
     def move_to(self, weights: NDArray[np.float64]) -> None: ...
 
-def expect(
-    pools: Pools,
-    table: Table,
-    metric: Metric,
-    weights: NDArray[np.float64],
-    alpha: float,
-    corpus: bool = False,
-    threads: int = 0,
-) -> tuple[float, NDArray[np.float64]]: ...
+class Expectation:
+    def __init__(
+        self,
+        pools: Pools | Forests,
+        table: Table | Segments,
+        metric: Metric,
+        weights: NDArray[np.float64],
+        threads: int = 0,
+    ) -> None: ...
+    def gain(
+        self,
+        weights: NDArray[np.float64],
+        alpha: float,
+        corpus: bool = False,
+        threads: int = 0,
+    ) -> tuple[float, NDArray[np.float64]]: ...
 
 # Word alignment
 

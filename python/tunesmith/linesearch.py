@@ -15,6 +15,7 @@ from tunesmith.drivers import Epoch, State, Task
 from tunesmith.errors import InputError
 from tunesmith.features import Vector
 from tunesmith.moments import Within
+from tunesmith.spaces import Forests
 
 Climbed = tuple[Vector, float, int]
 
@@ -33,14 +34,16 @@ class LineSearch:
     `tolerance`. The first half of the restarts are random points, the second half lie around the
     best of the first. Every point is an epoch; the best so far is proposed.
 
-    In a forest envelopes are a semiring (Kumar et al. 2009): the union of a node's edges, the sum
-    of an edge's tails; the sweep is the same. Kernels: `core/solve/src/line`.
+    In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
+    It holds far more lines than a list, and each search costs that much more: of `restarts` at most
+    `forest_restarts` are made. Kernels: `core/solve/src/line`.
     """
 
     restarts: int = 20
     directions: int = 0
     tolerance: float = 1e-5
     most_moves: int = 200
+    forest_restarts: int = 3
     scale_free: ClassVar[bool] = True
 
     def epochs(
@@ -65,20 +68,23 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
-        spread = Within(task.lists(start).pools).spread()
+        restarts = self.restarts
+        if isinstance(task.pools, Forests):
+            restarts = min(restarts, self.forest_restarts)
+        spread = Within(task.lists(start).pools).spread() if restarts else np.ones(len(start))
         base = best if state is None else np.array(state["base"])
 
         def climb(number: int, base: Vector) -> tuple[Vector, float, int]:
             rng = np.random.default_rng([seed, number])
             point = task.clip(start)
             if number > 0:
-                near = number > self.restarts // 2
+                near = number > restarts // 2
                 draw = _near(base, spread, rng) if near else rng.uniform(-1, 1, len(start)) / spread
                 point = np.where(task.free, task.clip(draw), point)
             return self._climb(task, search, free, point, rng)
 
-        half = self.restarts // 2 + 1
-        for generation in (range(half), range(half, self.restarts + 1)):
+        half = restarts // 2 + 1
+        for generation in (range(half), range(half, restarts + 1)):
             numbers = [number for number in generation if number >= done]
             if generation.start == half and done <= half:
                 base = best
@@ -92,7 +98,7 @@ class LineSearch:
                     "done": np.array([number + 1]),
                 }
                 facts = {"updates": moves, "reached": reached}
-                yield Epoch(number + 1, best, now, facts, number == self.restarts)
+                yield Epoch(number + 1, best, now, facts, number == restarts)
 
     def _climb(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.drivers import Epoch, Lists, Task
+from tunesmith.drivers import Epoch, Task
 from tunesmith.features import Vector
 
 
@@ -21,8 +21,12 @@ class Risk:
     `objective="sentence"` takes the mean of sentence gains, `"corpus"` the gain of the expected
     corpus statistics. α starts at `alpha` and is multiplied by `anneal`: the distribution sharpens
     until it is the model's choice itself. L2 pulls towards the start of the epoch. L-BFGS, within
-    the bounds. Forests are stood for by their best strings under the weights that an epoch starts
-    with: BLEU of single strings is exact so, and the mass of the rest is what is neglected.
+    the bounds.
+
+    The expectation over a forest is that over its derivations, by inside and outside with the
+    statistics of strings in the nodes (an expectation semiring, Li & Eisner 2009): exact for what
+    is kept of the forest under the weights that an epoch starts with. Metrics other than BLEU see
+    the best strings. Kernels: `core/solve/src/risk.rs`, `core/space/src/forest/unfold.rs`.
     """
 
     alpha: float = 1.0
@@ -52,22 +56,20 @@ class Risk:
         for number in range(done + 1, self.steps + 1):
             alpha = self.alpha * self.anneal ** (number - 1)
             anchor = weights.copy()
-            lists = task.lists(weights)
+            expectation = _core.Expectation(
+                task.pools.core, task.table, task.metric.native, weights, task.threads
+            )
 
             def objective(
-                x: Vector, alpha: float = alpha, anchor: Vector = anchor, lists: Lists = lists
+                x: Vector,
+                alpha: float = alpha,
+                anchor: Vector = anchor,
+                expectation: _core.Expectation = expectation,
             ) -> tuple[float, Vector]:
                 whole = anchor.copy()
                 whole[free] = x
-                value, slope = _core.expect(
-                    lists.pools.core,
-                    lists.table,
-                    task.metric.native,
-                    whole,
-                    alpha,
-                    self.objective == "corpus",
-                    task.threads,
-                )
+                corpus = self.objective == "corpus"
+                value, slope = expectation.gain(whole, alpha, corpus, task.threads)
                 away = x - anchor[free]
                 pull = 0.5 * self.l2 * float(away @ away)
                 return pull - value, self.l2 * away - slope[free]

@@ -25,6 +25,8 @@ from tunesmith.translation import Model, Translator
 SpaceName = Literal["list", "forest"]
 # Length of lists where nobody asks for another.
 LIST = 100
+DENSITY = 50.0
+"""Edges of a forest for each word of its best string, of which tuning sees no more."""
 
 
 class Source(Protocol):
@@ -50,7 +52,9 @@ class Live:
     """A decoder in this process. The model is shared by all threads.
 
     References are prepared as the model's target text was, so that hypotheses can be compared with
-    them word by word; with `tokenized` everything is taken as it is.
+    them word by word; with `tokenized` everything is taken as it is. Forests of all sentences are
+    pruned to the best `density` edges for each word (None: not at all): those of several decodings
+    are kept and joined, and their size is what MERT costs.
     """
 
     model: Model
@@ -62,6 +66,7 @@ class Live:
     settings: Mapping[str, float] = field(default_factory=dict)
     tokenized: bool = False
     threads: int = 0
+    density: float | None = DENSITY
 
     def __post_init__(self) -> None:
         if len(self.lines) != len(self.raw_references):
@@ -81,7 +86,11 @@ class Live:
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
         translator = self.model.translator(weights, self.settings, tokenized=True)
-        return self.found(translator, range(len(self.sources)), k or self.k or LIST, k is not None)
+        every = range(len(self.sources))
+        found = self.found(translator, every, k or self.k or LIST, k is not None)
+        if isinstance(found, Forests) and self.density is not None:
+            return found.prune(translator.weights, density=self.density, threads=self.threads)
+        return found
 
     def following(self, learner: _core.Learner) -> Translator:
         """Return a translator with the weights that a learner has now."""

@@ -106,7 +106,7 @@ class Spaces(ABC):
         """Return the hypotheses of highest BLEU against the expected n-gram counts under exp(α s).
 
         Minimum Bayes risk decoding as in DeNero, Chiang & Knight 2009: the gain of the expectation
-        stands for the expectation of gains. Forests are stood for by their best strings.
+        stands for the expectation of gains.
         """
 
     @abstractmethod
@@ -482,8 +482,9 @@ class Forests(Spaces):
         return Pools(core, self.references, self.sources)
 
     def lists(self, weights: Vector, threads: int = 0) -> Pools:
-        """Return the best `k` strings of each forest."""
-        return self.kbest(weights, self.k, True, threads)
+        """Return the best `k` strings of each forest, in the order of its edges."""
+        core = self.core.lists(weights, self.k, threads)
+        return Pools(core, self.references, self.sources)
 
     def prune(
         self,
@@ -491,14 +492,16 @@ class Forests(Spaces):
         *,
         beam: float | None = None,
         posterior: float | None = None,
+        density: float | None = None,
         threads: int = 0,
     ) -> Forests:
         """Return smaller forests.
 
         `beam` keeps the edges of derivations that score at most so much less than the best,
-        `posterior` those of at least that probability under p ∝ exp(s), and the best derivation.
+        `posterior` those of at least that probability under p ∝ exp(s), `density` the best so many
+        for each word, whatever the size of scores; the best derivation stays in any case.
         """
-        core = self.core.prune(self.vector(weights), beam, posterior, threads)
+        core = self.core.prune(self.vector(weights), beam, posterior, density, threads)
         return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
 
     def first(self) -> Positions:
@@ -553,12 +556,12 @@ class Forests(Spaces):
     def consensus(
         self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
     ) -> Positions:
-        """Return the string of each forest that its best `k` agree with best."""
-        vector = self.vector(weights)
-        lists = self.lists(vector, threads)
-        chosen = lists.consensus(vector, alpha, threads)
-        texts = zip(lists.outputs(chosen), chosen.tolist(), strict=True)
-        return self._positions([text if at >= 0 else None for text, at in texts])
+        """Return the string of each forest that all its derivations agree with best.
+
+        Counts are those of the forest, by inside and outside; the string is found by the search
+        for hope and fear. Not exact: see `core/space/src/forest/agree.rs`.
+        """
+        return self._positions(self.core.consensus(self.vector(weights), alpha, self.pops, threads))
 
     def subset(self, sentences: Sequence[int]) -> Forests:
         """Return some of the sentences."""

@@ -384,11 +384,24 @@ class Translator:
         pools = _checked(found, words, first, file, report)
         return Pools(pools, sources=[_bare(each, markup) for each in words])
 
-    def forests(self, lines: Sequence[str], *, threads: int = 0, markup: str = "none") -> Forests:
+    def forests(
+        self,
+        lines: Sequence[str],
+        *,
+        threads: int = 0,
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
+    ) -> Forests:
         """Return everything that was found for each line, in the model's words."""
         words = self.prepared(lines, markup)
-        found = self._core.forests(words, threads, markup)
-        return Forests(found, sources=[_bare(each, markup) for each in words])
+
+        def found() -> _core.Forests:
+            return self._core.forests(words, threads, markup)
+
+        forests = _checked(found, words, first, file, report)
+        return Forests(forests, sources=[_bare(each, markup) for each in words])
 
     def features(self, derivation: Derivation) -> dict[str, float]:
         """Return the features of a derivation; those that the model always has are all there."""

@@ -16,7 +16,10 @@ def expect(
     pools: object, metric: str, weights: Array, alpha: float, corpus: bool
 ) -> tuple[float, Array]:
     task = task_of(pools, metric)  # type: ignore[arg-type]
-    return _core.expect(task.pools.core, task.table, task.metric.native, weights, alpha, corpus, 1)
+    expectation = _core.Expectation(
+        task.pools.core, task.table, task.metric.native, np.zeros(len(weights)), 1
+    )
+    return expectation.gain(weights, alpha, corpus, 1)
 
 
 @pytest.mark.parametrize("corpus", [False, True])
@@ -66,10 +69,8 @@ def test_values_do_not_depend_on_threads() -> None:
     rng = np.random.default_rng(6)
     pools = counted(rng, [4] * 300, 5, sparse=True)
     task, weights = task_of(pools, "wer"), rng.normal(size=5)
-    found = [
-        _core.expect(pools.core, task.table, task.metric.native, weights, 1.0, True, threads)
-        for threads in (1, 2, 4)
-    ]
+    expectation = _core.Expectation(pools.core, task.table, task.metric.native, weights)
+    found = [expectation.gain(weights, 1.0, True, threads) for threads in (1, 2, 4)]
     for value, gradient in found[1:]:
         assert value == found[0][0]
         assert np.array_equal(gradient, found[0][1])

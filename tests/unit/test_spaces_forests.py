@@ -89,7 +89,8 @@ def test_merged_forests_choose_among_all_that_was_found() -> None:
 
 def test_pruned_forests_keep_the_best() -> None:
     made = forests()
-    for pruned in (made.prune(WEIGHTS, beam=1.0), made.prune(WEIGHTS, posterior=0.2)):
+    ways = ({"beam": 1.0}, {"posterior": 0.2}, {"density": 0.5})
+    for pruned in (made.prune(WEIGHTS, **way) for way in ways):
         assert pruned.hypotheses < made.hypotheses
         best = [space.outputs(space.best(WEIGHTS)) for space in (made, pruned)]
         assert best[0] == best[1]
@@ -107,9 +108,7 @@ def test_consensus_is_the_best_against_expected_counts(seed: int, alpha: float) 
     lists = learnable(seed, empty=[2])
     chosen = lists.consensus(WEIGHTS, alpha)
     made = Forests.of_lists(lists)
-    strings = made.lists(WEIGHTS)
-    agreed = strings.outputs(strings.consensus(WEIGHTS, alpha))
-    assert made.outputs(made.consensus(WEIGHTS, alpha)) == agreed
+    assert made.outputs(made.consensus(WEIGHTS, alpha)) == lists.outputs(chosen)
     starts, scores = lists.core.starts, lists.core.dot(WEIGHTS)
     for sentence, (a, b) in enumerate(itertools.pairwise(starts)):
         if a == b:

@@ -95,6 +95,16 @@ pub trait Grams: Send + Sync {
     /// Where the n-grams of each length end.
     fn ends(&self) -> &[usize];
 
+    /// Writes the matches of each order, where a hypothesis has each n-gram so often, up to its
+    /// limit.
+    fn matches(&self, counts: &[u8], out: &mut [f64]) {
+        let mut start = 0;
+        for (sum, &end) in out.iter_mut().zip(self.ends()) {
+            *sum = f64::from(counts[start..end].iter().map(|&count| u32::from(count)).sum::<u32>());
+            start = end;
+        }
+    }
+
     /// Writes the statistics of a hypothesis with a length in tokens and matches of each order.
     fn row(&self, length: usize, matches: &[f64], out: &mut [f64]);
 }

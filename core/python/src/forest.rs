@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
-use tunesmith_solve::{ForestCorpus, forest_oracle};
-use tunesmith_space::{Forest, Forests as CoreForests, Reach};
+use tunesmith_solve::{ForestCorpus, forest_consensus, forest_oracle, listed};
+use tunesmith_space::{Forest, Forests as CoreForests, Prune, Reach};
 
 use crate::error::py_err;
 use crate::metric::Metric;
@@ -129,20 +129,22 @@ impl Forests {
         )
     }
 
-    /// What can be reached within `beam` of the best score, then by edges of at least a posterior.
-    #[pyo3(signature = (weights, beam=None, posterior=None, threads=0))]
+    /// What can be reached within `beam` of the best score, then by edges of at least a posterior,
+    /// then by the best edges, so many for each word.
+    #[pyo3(signature = (weights, beam=None, posterior=None, density=None, threads=0))]
     fn prune(
         &self,
         py: Python<'_>,
         weights: PyReadonlyArray1<'_, f64>,
         beam: Option<f64>,
         posterior: Option<f64>,
+        density: Option<f64>,
         threads: usize,
     ) -> PyResult<Self> {
         let weights = weights.as_slice()?.to_vec();
         let forests = Arc::clone(&self.inner);
-        threads::run(py, threads, move || forests.prune(&weights, beam, posterior))
-            .map(Forests::new)
+        let prune = Prune { beam, posterior, density };
+        threads::run(py, threads, move || forests.prune(&weights, prune)).map(Forests::new)
     }
 
     /// Text and score of the best derivation of each sentence; None where there is none.
@@ -177,6 +179,35 @@ impl Forests {
         let weights = weights.as_slice()?.to_vec();
         let forests = Arc::clone(&self.inner);
         threads::run(py, threads, move || forests.lists(&weights, k, unique)).map(Pools::new)
+    }
+
+    /// The `k` best strings of each sentence as lists, in the order of the forest's edges.
+    #[pyo3(signature = (weights, k, threads=0))]
+    fn lists(
+        &self,
+        py: Python<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        k: usize,
+        threads: usize,
+    ) -> PyResult<Pools> {
+        let weights = weights.as_slice()?.to_vec();
+        let forests = Arc::clone(&self.inner);
+        threads::run(py, threads, move || listed(&forests, &weights, k)).map(Pools::new)
+    }
+
+    /// The string of each sentence that agrees best with all derivations; None where there is none.
+    #[pyo3(signature = (weights, alpha=1.0, pops=20, threads=0))]
+    fn consensus(
+        &self,
+        py: Python<'_>,
+        weights: PyReadonlyArray1<'_, f64>,
+        alpha: f64,
+        pops: usize,
+        threads: usize,
+    ) -> PyResult<Vec<Option<String>>> {
+        let weights = weights.as_slice()?.to_vec();
+        let forests = Arc::clone(&self.inner);
+        threads::run(py, threads, move || forest_consensus(&forests, &weights, alpha, pops))
     }
 
     /// Expected features of a sentence under `p ∝ exp(α w·f)`: ids and values.

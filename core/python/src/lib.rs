@@ -40,9 +40,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<learner::Learner>()?;
     module.add_class::<learner::Constraints>()?;
     module.add_class::<search::LineSearch>()?;
+    module.add_class::<search::Expectation>()?;
     module.add_class::<search::Walker>()?;
     module.add_function(wrap_pyfunction!(learner::constraint_rows, module)?)?;
     module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
-    module.add_function(wrap_pyfunction!(search::expect, module)?)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Line search over lists and forests, expected gain over lists.
+//! Line search and expected gain over lists and forests.
 
 use std::sync::Arc;
 
@@ -6,13 +6,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use tunesmith_solve::{
-    ForestSearch, LineSearch as CoreSearch, ListSearch, Objective, Walker as CoreWalker,
-    expected_gain,
+    Expect, ForestSearch, LineSearch as CoreSearch, ListSearch, Objective, Walker as CoreWalker,
+    expected_gain, forest_expect,
 };
 
 use crate::corpus::{Corpus, Spaces, Statistics};
-use crate::metric::{Metric, Table};
-use crate::pools::{Pools, fits};
+use crate::metric::Metric;
 use crate::threads;
 
 /// Lists or forests prepared for exact line search along the given coordinates.
@@ -142,28 +141,58 @@ impl Walker {
     }
 }
 
-/// Value and gradient of the expected gain under `p ∝ exp(α w·f)`.
-#[pyfunction]
-#[pyo3(signature = (pools, table, metric, weights, alpha, corpus=false, threads=0))]
-#[allow(clippy::too_many_arguments)]
-pub fn expect<'py>(
-    py: Python<'py>,
-    pools: &Pools,
-    table: &Table,
-    metric: &Bound<'_, Metric>,
-    weights: PyReadonlyArray1<'_, f64>,
-    alpha: f64,
-    corpus: bool,
-    threads: usize,
-) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
-    let weights = weights.as_slice()?.to_vec();
-    fits(pools, table, metric.get(), weights.len())?;
-    let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
-    let native = metric.get().inner();
-    let objective = if corpus { Objective::Corpus } else { Objective::Sentence };
-    let (value, gradient) = threads::run(py, threads, move || {
-        expected_gain(&pools, &table, native.as_ref(), &weights, alpha, objective)
-    })?;
-    metric.get().check()?;
-    Ok((value, gradient.into_pyarray(py)))
+/// Lists or forests ready for expectations; forests at weights near those given.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Expectation {
+    inner: Arc<dyn Expect>,
+    metric: Py<Metric>,
+    features: usize,
+}
+
+#[pymethods]
+impl Expectation {
+    #[new]
+    #[pyo3(signature = (pools, table, metric, weights, threads=0))]
+    fn new(
+        py: Python<'_>,
+        pools: Spaces<'_>,
+        table: Statistics<'_>,
+        metric: &Bound<'_, Metric>,
+        weights: PyReadonlyArray1<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let weights = weights.as_slice()?.to_vec();
+        let features = weights.len();
+        let inner: Arc<dyn Expect> = match Corpus::new(&pools, &table, metric.get(), features)? {
+            Corpus::Lists(lists) => lists,
+            Corpus::Forests(forests) => {
+                threads::run(py, threads, move || forest_expect(&forests, &weights))?
+            }
+        };
+        metric.get().check()?;
+        Ok(Expectation { inner, metric: metric.clone().unbind(), features })
+    }
+
+    /// Value and gradient of the expected gain under `p ∝ exp(α w·f)`.
+    #[pyo3(signature = (weights, alpha, corpus=false, threads=0))]
+    fn gain<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        alpha: f64,
+        corpus: bool,
+        threads: usize,
+    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+        let weights = weights.as_slice()?.to_vec();
+        if weights.len() != self.features {
+            return Err(PyValueError::new_err("weights of another length"));
+        }
+        let (spaces, native) = (Arc::clone(&self.inner), self.metric.get().inner());
+        let objective = if corpus { Objective::Corpus } else { Objective::Sentence };
+        let (value, gradient) = threads::run(py, threads, move || {
+            expected_gain(spaces.as_ref(), native.as_ref(), &weights, alpha, objective)
+        })?;
+        self.metric.get().check()?;
+        Ok((value, gradient.into_pyarray(py)))
+    }
 }

@@ -1,20 +1,21 @@
 //! Consensus decoding: the hypothesis that the others agree with (DeNero, Chiang & Knight 2009).
+//!
+//! That of the highest BLEU against the expected n-gram counts and the expected length under
+//! `p ∝ exp(α s)`; among equals the higher score, then the first. Minimum Bayes risk, with the gain
+//! of an expectation in place of the expectation of gains: linear in the number of hypotheses,
+//! where all pairs would be quadratic. Words are what white space separates; sentence gains are
+//! smoothed as BLEU+1.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use tunesmith_metric::{Bleu, Metric};
-use tunesmith_space::Pools;
+use tunesmith_space::{
+    Agreement, Aim, Derivation, Expected, Forest, Forests, GramSearch, ORDER, Pools, counted,
+};
 
-const ORDER: usize = 4;
+/// Expected n-grams that the search in a forest knows of; those it finds are compared by all.
+const KNOWN: usize = 500;
 
-/// An n-gram: token numbers from 1, zeros behind shorter ones.
-type Gram = [u32; ORDER];
-
-/// The hypothesis of each list with the highest BLEU against the expected n-gram counts and the
-/// expected length under `p ∝ exp(α s)`, -1 for an empty list; among equals the higher score, then
-/// the first. Minimum Bayes risk, with the gain of an expectation in place of the expectation of
-/// gains: linear in the length of the list, where all pairs would be quadratic. Words are what
-/// white space separates; sentence gains are smoothed as BLEU+1.
+/// The position of each list's consensus, -1 for an empty list.
 pub fn consensus(pools: &Pools, weights: &[f64], alpha: f64) -> Vec<i64> {
     let choose = |sentence: usize| {
         let list = pools.list(sentence);
@@ -30,58 +31,69 @@ fn agreed(texts: &[&str], scores: &[f64], alpha: f64) -> Option<usize> {
     let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mass: Vec<f64> = scores.iter().map(|score| (alpha * (score - top)).exp()).collect();
     let norm: f64 = mass.iter().sum();
-    let mut vocabulary: FxHashMap<&str, u32> = FxHashMap::default();
-    let mut expected: FxHashMap<Gram, f64> = FxHashMap::default();
-    let mut length = 0.0;
-    let lists: Vec<(usize, Vec<(Gram, u32)>)> = texts
-        .iter()
-        .map(|text| {
-            let next = |word| {
-                let next = vocabulary.len() as u32 + 1;
-                *vocabulary.entry(word).or_insert(next)
-            };
-            let tokens: Vec<u32> = text.split_whitespace().map(next).collect();
-            (tokens.len(), counted(&tokens))
-        })
-        .collect();
-    for ((tokens, grams), mass) in lists.iter().zip(&mass) {
+    let mut agreement = Agreement::default();
+    let mut lists: Vec<Vec<u32>> = Vec::with_capacity(texts.len());
+    for (text, mass) in texts.iter().zip(&mass) {
+        let mut tokens = Vec::new();
+        agreement.tokens(text, &mut tokens);
         let share = mass / norm;
-        length += share * *tokens as f64;
-        for &(gram, count) in grams {
-            *expected.entry(gram).or_default() += share * f64::from(count);
+        agreement.length += share * tokens.len() as f64;
+        for (gram, count) in counted(&tokens) {
+            *agreement.grams.entry(gram).or_default() += share * f64::from(count);
         }
+        lists.push(tokens);
     }
-    let bleu = Bleu::new(ORDER);
-    let mut best: Option<(f64, usize)> = None;
-    for (place, (tokens, grams)) in lists.iter().enumerate() {
-        let mut row = [0.0; 2 + 2 * ORDER];
-        (row[0], row[1]) = (*tokens as f64, length);
-        for (gram, count) in grams {
-            let order = gram.iter().filter(|&&token| token > 0).count();
-            row[1 + order] += expected[gram].min(f64::from(*count));
-            row[1 + ORDER + order] += f64::from(*count);
-        }
-        let gain = bleu.sentence_gain(&row);
-        let better = |&(top, other): &(f64, usize)| {
-            gain > top || (gain == top && scores[place] > scores[other])
-        };
-        if best.as_ref().is_none_or(better) {
-            best = Some((gain, place));
-        }
-    }
-    best.map(|(_, place)| place)
+    best(&agreement, lists.iter().map(Vec::as_slice).zip(scores.iter().copied()))
 }
 
-/// The n-grams of a string, each once, with their counts.
-fn counted(tokens: &[u32]) -> Vec<(Gram, u32)> {
-    let mut grams: Vec<Gram> = Vec::with_capacity(tokens.len() * ORDER);
-    for start in 0..tokens.len() {
-        let mut gram = [0; ORDER];
-        for (place, &token) in tokens[start..].iter().take(ORDER).enumerate() {
-            gram[place] = token;
-            grams.push(gram);
+/// The place of the string that agrees best, by its tokens and its score.
+fn best<'a>(
+    agreement: &Agreement,
+    strings: impl Iterator<Item = (&'a [u32], f64)>,
+) -> Option<usize> {
+    let bleu = Bleu::new(ORDER);
+    let mut best: Option<(f64, f64, usize)> = None;
+    for (place, (tokens, score)) in strings.enumerate() {
+        let gain = bleu.sentence_gain(&agreement.row(tokens));
+        if best.is_none_or(|(top, other, _)| gain > top || (gain == top && score > other)) {
+            best = Some((gain, score, place));
         }
     }
-    grams.sort_unstable();
-    grams.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()
+    best.map(|(_, _, place)| place)
+}
+
+/// The string of each forest's consensus, nothing where there is no derivation. Counts are those of
+/// the forest itself; the search for the best is that for hope and fear, and looks at `pops` items
+/// of each node.
+pub fn forest_consensus(
+    forests: &Forests,
+    weights: &[f64],
+    alpha: f64,
+    pops: usize,
+) -> Vec<Option<String>> {
+    let choose = |forest: &Forest| {
+        let scores = forest.scores(weights);
+        let first = forest.viterbi(&scores)?;
+        let mut agreement = forest.agreement(&scores, alpha, pops);
+        let expected = Expected::new(&agreement, KNOWN);
+        let bleu = Bleu::new(ORDER);
+        let worth = |row: &[f64]| bleu.sentence_gain(row);
+        let search = GramSearch::new(forest, &expected, bleu.width());
+        // Every hypothesis of a forest of a list is an edge of its goal.
+        let goal = forest.goal().map_or(0, |goal| forest.incoming(goal).len());
+        let pops = pops.max(goal);
+        let aim = Aim { scores: &scores, model: 0.0, gain: 1.0, worth: &worth, pops };
+        let mut found = search.best(&aim);
+        found.push(first);
+        found.sort_by(|a, b| a.edges.cmp(&b.edges));
+        let texts: Vec<String> = found.iter().map(|one| forest.text(one)).collect();
+        let mut tokens: Vec<Vec<u32>> = vec![Vec::new(); texts.len()];
+        for (text, tokens) in texts.iter().zip(&mut tokens) {
+            agreement.tokens(text, tokens);
+        }
+        let scores = found.iter().map(|one: &Derivation| one.score);
+        let place = best(&agreement, tokens.iter().map(Vec::as_slice).zip(scores))?;
+        texts.into_iter().nth(place)
+    };
+    forests.forests.par_iter().map(choose).collect()
 }

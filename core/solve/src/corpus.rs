@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tunesmith_metric::{Metric, Segment, Table, TextMetric};
-use tunesmith_space::{Forest, ForestSpace, Forests, PoolSpace, Pools, Reach, Space};
+use tunesmith_space::{
+    Forest, ForestSpace, Forests, GramSearch, PoolSpace, Pools, Reach, Space, Unfolded,
+};
 
 use crate::gain::Worth;
 
@@ -171,6 +173,25 @@ impl ForestCorpus {
 
     pub fn forests(&self) -> &[Forest] {
         &self.forests.forests
+    }
+
+    /// The forests, to be kept.
+    pub fn shared(&self) -> Arc<Forests> {
+        Arc::clone(&self.forests)
+    }
+
+    pub fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// All forests unfolded under some weights; nothing if the metric is not one of n-grams.
+    pub fn unfold(&self, weights: &[f64]) -> Option<Vec<Unfolded>> {
+        let width = self.metric.width();
+        let unfold = |(forest, segment): (&Forest, &Box<dyn Segment>)| {
+            let search = GramSearch::new(forest, segment.grams()?, width);
+            Some(search.unfold(&forest.scores(weights), self.reach.pops))
+        };
+        self.forests().par_iter().zip(&self.segments).map(unfold).collect()
     }
 
     /// Whether these are the forests.

@@ -3,6 +3,7 @@
 mod batch;
 mod consensus;
 mod corpus;
+mod expect;
 mod gain;
 mod line;
 mod loss;
@@ -18,15 +19,16 @@ mod select;
 pub mod update;
 
 pub use batch::{feature_sizes, mean_loss};
-pub use consensus::consensus;
+pub use consensus::{consensus, forest_consensus};
 pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
+pub use expect::{forest_expect, listed};
 pub use gain::{Gain, GainKind, GainScale, Worth};
 pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
 pub use oracle::{forest_oracle, oracle};
 pub use pass::{Observed, Pass, sample_rows};
-pub use risk::{Objective, expected_gain};
+pub use risk::{Expect, Objective, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};
 pub use select::{

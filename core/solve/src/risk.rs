@@ -1,8 +1,7 @@
-//! Expected gain over lists (Smith & Eisner 2006) and its gradient.
+//! Expected gain (Smith & Eisner 2006) and its gradient.
 
 use rayon::prelude::*;
-use tunesmith_metric::{Metric, Table};
-use tunesmith_space::Pools;
+use tunesmith_metric::Metric;
 
 use crate::scatter::{Scatter, gather};
 
@@ -15,30 +14,47 @@ pub enum Objective {
     Corpus,
 }
 
+/// Hypotheses of a corpus that have probabilities.
+pub trait Expect: Send + Sync {
+    fn sentences(&self) -> usize;
+
+    /// The distinct rows of statistics of a sentence, one after the other.
+    fn rows(&self, sentence: usize) -> &[f64];
+
+    /// Which row each hypothesis has; none where there is no hypothesis.
+    fn of(&self, sentence: usize) -> &[u32];
+
+    /// Probabilities under `p ∝ exp(α s)`: of parts of hypotheses, where there are any, and last
+    /// those of the hypotheses.
+    fn shares(&self, sentence: usize, weights: &[f64], alpha: f64) -> Vec<f64>;
+
+    /// Adds the features of each hypothesis times its factor.
+    fn weigh(&self, sentence: usize, shares: &[f64], factors: &[f64], sum: &mut Scatter);
+}
+
 /// Sentences summed into one partial result; fixed, so that the sum does not depend on threads.
 const CHUNK: usize = 64;
 
 /// Value and gradient of the expected gain at `weights` under `p ∝ exp(α s)`.
 pub fn expected_gain(
-    pools: &Pools,
-    table: &Table,
+    spaces: &dyn Expect,
     metric: &dyn Metric,
     weights: &[f64],
     alpha: f64,
     objective: Objective,
 ) -> (f64, Vec<f64>) {
     let sentences: Vec<usize> =
-        (0..pools.sentences()).filter(|&sentence| !pools.list(sentence).is_empty()).collect();
+        (0..spaces.sentences()).filter(|&sentence| !spaces.of(sentence).is_empty()).collect();
     let count = sentences.len().max(1) as f64;
     let chunks: Vec<Chunk> = sentences
         .par_chunks(CHUNK)
-        .map(|chunk| Chunk::new(pools, table, weights, alpha, chunk))
+        .map(|chunk| Chunk::new(spaces, metric.width(), weights, alpha, chunk))
         .collect();
     // Per unit of each statistic: its worth to the corpus gain.
     let (corpus, worth) = match objective {
         Objective::Sentence => (None, Vec::new()),
         Objective::Corpus => {
-            let mut expected = vec![0.0; table.width()];
+            let mut expected = vec![0.0; metric.width()];
             for chunk in &chunks {
                 expected.iter_mut().zip(&chunk.stats).for_each(|(sum, value)| *sum += value);
             }
@@ -54,8 +70,8 @@ pub fn expected_gain(
         .zip(&chunks)
         .map_init(
             || Scatter::new(weights.len()),
-            |scatter, (chunk, posterior)| {
-                posterior.gradient(pools, table, alpha, chunk, &worth_of, scatter)
+            |scatter, (sentences, chunk)| {
+                chunk.gradient(spaces, metric.width(), alpha, sentences, &worth_of, scatter)
             },
         )
         .collect();
@@ -64,32 +80,34 @@ pub fn expected_gain(
     (corpus.unwrap_or(value), gradient)
 }
 
-/// Posteriors of the hypotheses of some sentences, and their expected statistics.
+/// Probabilities of the hypotheses of some sentences, and their expected statistics.
 struct Chunk {
-    mass: Vec<f64>,
+    shares: Vec<Vec<f64>>,
     stats: Vec<f64>,
 }
 
 impl Chunk {
-    fn new(pools: &Pools, table: &Table, weights: &[f64], alpha: f64, sentences: &[usize]) -> Self {
-        let width = table.width();
-        let mut chunk = Chunk { mass: Vec::new(), stats: vec![0.0; width] };
-        let (mut scores, mut row_mass) = (Vec::new(), Vec::new());
+    fn new(
+        spaces: &dyn Expect,
+        width: usize,
+        weights: &[f64],
+        alpha: f64,
+        sentences: &[usize],
+    ) -> Self {
+        let mut chunk = Chunk { shares: Vec::new(), stats: vec![0.0; width] };
+        let mut row_mass = Vec::new();
         for &sentence in sentences {
-            pools.dot(sentence, weights, &mut scores);
-            let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            scores.iter_mut().for_each(|score| *score = (alpha * (*score - top)).exp());
-            let norm = 1.0 / scores.iter().sum::<f64>();
-            scores.iter_mut().for_each(|value| *value *= norm);
+            let (of, rows) = (spaces.of(sentence), spaces.rows(sentence));
+            let shares = spaces.shares(sentence, weights, alpha);
             row_mass.clear();
-            row_mass.resize(table.range(sentence).len(), 0.0);
-            for (&row, &mass) in table.of(pools.list(sentence)).iter().zip(&scores) {
+            row_mass.resize(rows.len() / width, 0.0);
+            for (&row, &mass) in of.iter().zip(&shares[shares.len() - of.len()..]) {
                 row_mass[row as usize] += mass;
             }
-            for (row, &mass) in table.rows(sentence).chunks_exact(width).zip(&row_mass) {
+            for (row, &mass) in rows.chunks_exact(width).zip(&row_mass) {
                 chunk.stats.iter_mut().zip(row).for_each(|(sum, value)| *sum += mass * value);
             }
-            chunk.mass.extend_from_slice(&scores);
+            chunk.shares.push(shares);
         }
         chunk
     }
@@ -97,35 +115,25 @@ impl Chunk {
     /// Expected worth and its gradient.
     fn gradient(
         &self,
-        pools: &Pools,
-        table: &Table,
+        spaces: &dyn Expect,
+        width: usize,
         alpha: f64,
         sentences: &[usize],
         worth_of: &impl Fn(&[f64]) -> f64,
         scatter: &mut Scatter,
     ) -> (f64, Vec<(u32, f64)>) {
         let mut value = 0.0;
-        let mut done = 0;
-        for &sentence in sentences {
-            let list = pools.list(sentence);
-            let mass = &self.mass[done..done + list.len()];
-            done += list.len();
+        for (&sentence, shares) in sentences.iter().zip(&self.shares) {
+            let of = spaces.of(sentence);
+            let mass = &shares[shares.len() - of.len()..];
             let worths: Vec<f64> =
-                table.rows(sentence).chunks_exact(table.width()).map(worth_of).collect();
-            let worth = table.of(list.clone()).iter().map(|&row| worths[row as usize]);
+                spaces.rows(sentence).chunks_exact(width).map(worth_of).collect();
+            let worth = of.iter().map(|&row| worths[row as usize]);
             let mean: f64 = worth.clone().zip(mass).map(|(worth, mass)| worth * mass).sum();
             value += mean;
-            for ((hypothesis, worth), mass) in list.zip(worth).zip(mass) {
-                let factor = alpha * mass * (worth - mean);
-                // Most of a list has no mass to speak of.
-                if factor.abs() < 1e-18 {
-                    continue;
-                }
-                let (ids, values) = pools.features(hypothesis);
-                for (&id, &feature) in ids.iter().zip(values) {
-                    scatter.add(id, factor * f64::from(feature));
-                }
-            }
+            let factors: Vec<f64> =
+                worth.zip(mass).map(|(worth, mass)| alpha * mass * (worth - mean)).collect();
+            spaces.weigh(sentence, shares, &factors, scatter);
         }
         (value, scatter.drain().collect())
     }

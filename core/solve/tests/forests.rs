@@ -9,9 +9,12 @@ use common::{FEATURES, forests_without_ties};
 use proptest::prelude::*;
 use tunesmith_metric::{Bleu, Metric, text_stats, text_table};
 use tunesmith_solve::{
-    Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Worth,
+    Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Objective, Worth,
+    consensus, expected_gain, forest_consensus, forest_expect,
 };
-use tunesmith_space::{Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach};
+use tunesmith_space::{
+    Agreement, Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach, counted,
+};
 
 const EVERYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
@@ -173,6 +176,111 @@ proptest! {
                 prop_assert_eq!(list.gain(candidate), space.gain(candidate));
                 prop_assert_eq!(list.stats(candidate), space.stats(candidate));
             }
+        }
+    }
+
+    #[test]
+    fn the_expected_gain_of_a_forest_is_that_of_all_its_derivations(
+        forests in many(), near in point(), here in point(), alpha in 0.0f64..3.0, whole: bool
+    ) {
+        let forests = corpus(forests);
+        let references = references(forests.forests.len());
+        let lists = list_corpus(forests.lists(&here, usize::MAX, false), &references);
+        let forest = forest_corpus(&forests, &references, Reach { list: 1, pops: usize::MAX });
+        let forest = forest_expect(&forest, &near);
+        let objective = if whole { Objective::Corpus } else { Objective::Sentence };
+        let gain = |weights: &[f64]| {
+            expected_gain(forest.as_ref(), &Bleu::default(), weights, alpha, objective)
+        };
+        let (found, gradient) = gain(&here);
+        let (wanted, other) = expected_gain(&lists, &Bleu::default(), &here, alpha, objective);
+        prop_assert!((found - wanted).abs() < 1e-6, "{found} {wanted}");
+        for (place, (found, wanted)) in gradient.iter().zip(&other).enumerate() {
+            // Lists have sums of features in single precision.
+            let close = |other: &f64, much: f64| (found - other).abs() < much * (1.0 + other.abs());
+            prop_assert!(close(wanted, 1e-5), "{found} {wanted}");
+            // The slope of the corpus gain is one of differences itself.
+            if !whole {
+                let mut at = here.clone();
+                at[place] += 1e-5;
+                let above = gain(&at).0;
+                at[place] -= 2e-5;
+                let slope = (above - gain(&at).0) / 2e-5;
+                prop_assert!(close(&slope, 1e-4), "{found} {slope}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forest_of_a_list_expects_what_the_list_does(
+        pools in lists(), here in [-8i8..9, -8i8..9], alpha in 0.0f64..3.0, pops in 0usize..3,
+        whole: bool,
+    ) {
+        let references = references(pools.sentences());
+        let forests = Forests::of_lists(&pools);
+        let lists = list_corpus(pools, &references);
+        let here = here.map(|value| f64::from(value) / 4.0);
+        let forest = forest_corpus(&forests, &references, Reach { list: 1, pops });
+        let forest = forest_expect(&forest, &[0.0; 2]);
+        let objective = if whole { Objective::Corpus } else { Objective::Sentence };
+        let bleu = Bleu::default();
+        prop_assert_eq!(
+            expected_gain(forest.as_ref(), &bleu, &here, alpha, objective),
+            expected_gain(&lists, &bleu, &here, alpha, objective)
+        );
+    }
+
+    #[test]
+    fn what_a_forest_agrees_on_is_what_all_its_derivations_do(
+        forests in many(), here in point(), alpha in 0.1f64..3.0
+    ) {
+        let forests = corpus(forests);
+        let pools = forests.lists(&here, usize::MAX, false);
+        for (sentence, forest) in forests.forests.iter().enumerate() {
+            let scores = forest.scores(&here);
+            let Some(best) = forest.viterbi(&scores) else { continue };
+            let found = forest.agreement(&scores, alpha, usize::MAX);
+            let mut wanted = Agreement { vocabulary: found.vocabulary.clone(), ..Default::default() };
+            let every: Vec<_> = forest.best(&scores, false).collect();
+            let mass = |score: f64| (alpha * (score - best.score)).exp();
+            let norm: f64 = every.iter().map(|one| mass(one.score)).sum();
+            for one in &every {
+                let share = mass(one.score) / norm;
+                let mut tokens = Vec::new();
+                wanted.tokens(&forest.text(one), &mut tokens);
+                wanted.length += share * tokens.len() as f64;
+                for (gram, count) in counted(&tokens) {
+                    *wanted.grams.entry(gram).or_default() += share * f64::from(count);
+                }
+            }
+            prop_assert!((found.length - wanted.length).abs() < 1e-9);
+            prop_assert_eq!(found.grams.len(), wanted.grams.len());
+            for (gram, count) in &wanted.grams {
+                prop_assert!((found.grams[gram] - count).abs() < 1e-9);
+            }
+            // With counts that are exact and a search without limits, the string is as good as
+            // any of the list.
+            let text = forest_consensus(&forests, &here, alpha, usize::MAX)[sentence].clone();
+            let place = consensus(&pools, &here, alpha)[sentence] as usize;
+            let gain = |text: &str| {
+                let mut tokens = Vec::new();
+                let mut with = wanted.clone();
+                with.tokens(text, &mut tokens);
+                Bleu::default().sentence_gain(&with.row(&tokens))
+            };
+            prop_assert!((gain(&text.unwrap()) - gain(pools.text(place))).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_forest_of_a_list_agrees_as_the_list_does(
+        pools in lists(), here in [-8i8..9, -8i8..9], alpha in 0.1f64..3.0, pops in 0usize..3
+    ) {
+        let here = here.map(|value| f64::from(value) / 4.0);
+        let found = forest_consensus(&Forests::of_lists(&pools), &here, alpha, pops);
+        for (found, place) in found.iter().zip(consensus(&pools, &here, alpha)) {
+            let wanted = usize::try_from(place).ok().map(|place| pools.text(place));
+            prop_assert_eq!(found.as_deref(), wanted);
         }
     }
 

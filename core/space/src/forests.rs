@@ -18,6 +18,17 @@ pub struct Forests {
     pub forests: Vec<Forest>,
 }
 
+/// How forests are made smaller.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Prune {
+    /// The most that derivations may score less than the best.
+    pub beam: Option<f64>,
+    /// The least posterior of an edge.
+    pub posterior: Option<f64>,
+    /// Edges for each word of the best string.
+    pub density: Option<f64>,
+}
+
 impl Forests {
     /// Every list as a forest of whole hypotheses.
     pub fn of_lists(pools: &Pools) -> Forests {
@@ -93,15 +104,20 @@ impl Forests {
         Forests { names: self.names.clone(), forests }
     }
 
-    /// Each forest pruned: by the distance of scores to the best (`beam`), then by posterior.
-    pub fn prune(&self, weights: &[f64], beam: Option<f64>, posterior: Option<f64>) -> Forests {
+    /// Each forest pruned by whatever is given, one after the other.
+    pub fn prune(&self, weights: &[f64], prune: Prune) -> Forests {
         let prune = |forest: &Forest| {
-            let near = beam.map(|beam| forest.prune_by_score(&forest.scores(weights), beam));
-            let near = near.as_ref().unwrap_or(forest);
-            match posterior {
-                Some(least) => near.prune_by_posterior(&near.scores(weights), least),
-                None => near.clone(),
+            let mut left = forest.clone();
+            if let Some(beam) = prune.beam {
+                left = left.prune_by_score(&left.scores(weights), beam);
             }
+            if let Some(least) = prune.posterior {
+                left = left.prune_by_posterior(&left.scores(weights), least);
+            }
+            if let Some(density) = prune.density {
+                left = left.prune_by_density(&left.scores(weights), density);
+            }
+            left
         };
         Forests { names: self.names.clone(), forests: self.forests.par_iter().map(prune).collect() }
     }

@@ -8,10 +8,11 @@ mod space;
 mod texts;
 
 pub use forest::{
-    Best, Derivation, Edge, FeatureSum, Forest, ForestBuilder, ForestSpace, Join, Marginals, Reach,
-    Rows, Side, Viterbi,
+    Agreement, Aim, Best, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
+    ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Rows, Side, Unfolded, Viterbi,
+    counted,
 };
-pub use forests::Forests;
+pub use forests::{Forests, Prune};
 pub use pools::{Hypothesis, Pools, PoolsBuilder};
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;

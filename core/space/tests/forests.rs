@@ -123,6 +123,28 @@ proptest! {
     }
 
     #[test]
+    fn density_keeps_the_best_edges_whatever_the_size_of_scores(
+        forest in forests(), weights in weights(), density in 0.0f64..3.0
+    ) {
+        let scores = forest.scores(&weights);
+        let Some(best) = forest.viterbi(&scores) else { return Ok(()) };
+        let pruned = forest.prune_by_density(&scores, density);
+        prop_assert_eq!(pruned.viterbi(&pruned.scores(&weights)).map(|one| one.score),
+            Some(best.score));
+        let words = forest.yielded(&best).len().max(1);
+        let wanted = (density * words as f64).ceil() as usize;
+        let marginals = forest.marginals(&scores, Join::Max).edges;
+        let good = marginals.iter().filter(|&&edge| edge >= -1e-9).count();
+        prop_assert!(pruned.edges().len() <= wanted.max(good));
+        // Twice the scores, the same edges.
+        let doubled: Vec<f64> = scores.iter().map(|score| 2.0 * score).collect();
+        let twin = forest.prune_by_density(&doubled, density);
+        prop_assert_eq!(pruned.edges(), twin.edges());
+        let whole = forest.prune_by_density(&scores, f64::INFINITY);
+        prop_assert_eq!(whole.derivations(), forest.keep(|_| true).derivations());
+    }
+
+    #[test]
     fn forests_come_back_from_a_file_and_no_damage_is_overlooked(
         forest in forests(), other in forests(), weights in weights(), cut: u16, flip: (u16, u8)
     ) {

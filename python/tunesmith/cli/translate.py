@@ -19,6 +19,7 @@ from tunesmith.errors import InputError
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
 from tunesmith.reading import read_weights
+from tunesmith.spaces import Spaces
 from tunesmith.streams import batches
 from tunesmith.translation import (
     BATCH,
@@ -39,7 +40,6 @@ EXAMPLES = (
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
 )
 TEXT = "The text"
-AGREEING = 500
 
 
 def translate(
@@ -125,8 +125,8 @@ def translate(
         typer.Option(
             "--mbr",
             metavar="METRIC",
-            help="bleu: of the best translations (--nbest, else 500) take the one that the others "
-            "agree with most.",
+            help="bleu: take the translation that all in the forest agree with most; with --nbest, "
+            "the best so many.",
         ),
     ] = None,
     tokenized: Annotated[
@@ -212,7 +212,11 @@ def translate(
                 pools = translator.nbest(lines, nbest, links=True, **how)
                 lists.add(pools.core)
             if mbr is not None:
-                agreed = translator.nbest(lines, nbest or AGREEING, **how)
+                agreed: Spaces = (
+                    translator.nbest(lines, nbest, **how)
+                    if nbest
+                    else translator.forests(lines, **how)
+                )
                 sources = agreed.sources or []
                 for text in agreed.outputs(agreed.consensus(translator.weights, threads=threads)):
                     print(translator.restored(text))

@@ -27,9 +27,9 @@ const EDGE: usize = 3;
 
 /// What is known of the string of a derivation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-struct Ends {
+pub(super) struct Ends {
     /// Its length in tokens.
-    length: u32,
+    pub length: u32,
     /// The first tokens; behind one that no reference has they are all the same.
     left: [u32; EDGE],
     /// The n-grams that its last 1, 2 and 3 tokens are.
@@ -79,17 +79,17 @@ struct Rest {
 }
 
 /// The references' n-grams in a forest's words.
-pub(super) struct GramSearch<'a> {
-    forest: &'a Forest,
-    grams: &'a dyn Grams,
+pub struct GramSearch<'a> {
+    pub(super) forest: &'a Forest,
+    pub(super) grams: &'a dyn Grams,
     /// The tokens of each word.
     tokens: Vec<u32>,
     ends: Vec<u32>,
-    width: usize,
+    pub(super) width: usize,
 }
 
 /// What is looked for: `model·score + gain·gain`.
-pub(super) struct Aim<'a> {
+pub struct Aim<'a> {
     pub scores: &'a [f64],
     pub model: f64,
     pub gain: f64,
@@ -175,18 +175,14 @@ impl<'a> GramSearch<'a> {
     }
 
     /// Matches of each order.
-    fn matches(&self, counts: &[u8]) -> [f64; EDGE + 1] {
+    pub(super) fn matches(&self, counts: &[u8]) -> [f64; EDGE + 1] {
         let mut matches = [0.0; EDGE + 1];
-        let mut start = 0;
-        for (sum, &end) in matches.iter_mut().zip(self.grams.ends()) {
-            *sum = f64::from(counts[start..end].iter().map(|&count| u32::from(count)).sum::<u32>());
-            start = end;
-        }
+        self.grams.matches(counts, &mut matches);
         matches
     }
 
     /// The string of an edge over strings of its tails.
-    fn build(
+    pub(super) fn build(
         &self,
         edge: usize,
         counts: &mut [u8],

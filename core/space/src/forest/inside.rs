@@ -121,6 +121,19 @@ impl Forest {
         self.keep(|edge| best[edge] || marginals.edges[edge].exp() >= least)
     }
 
+    /// The best edges by the best derivation that uses each, about `density` for each word of the
+    /// best string: unlike the other two, not a question of how large scores are.
+    pub fn prune_by_density(&self, scores: &[f64], density: f64) -> Forest {
+        let words = self.viterbi(scores).map_or(0, |best| self.yielded(&best).len());
+        let wanted = (density.max(0.0) * words.max(1) as f64).ceil() as usize;
+        let marginals = self.marginals(scores, Join::Max);
+        let mut order = marginals.edges.clone();
+        order.sort_unstable_by(|a, b| b.total_cmp(a));
+        let least = order.get(wanted).copied().unwrap_or(f64::NEG_INFINITY);
+        // The best derivation stays whatever rounding says; of equals all go or all stay.
+        self.keep(|edge| marginals.edges[edge] > least || marginals.edges[edge] >= -1e-9)
+    }
+
     fn best_edges(&self, viterbi: &Viterbi) -> Vec<bool> {
         let mut kept = vec![false; self.edges.len()];
         let mut open = Vec::from_iter(self.goal());

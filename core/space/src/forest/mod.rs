@@ -1,5 +1,6 @@
 //! All derivations of one sentence in shared form: a hypergraph.
 
+mod agree;
 mod derivation;
 mod file;
 mod gains;
@@ -9,14 +10,18 @@ mod make;
 mod print;
 mod rows;
 mod space;
+mod unfold;
 mod viterbi;
 
+pub use agree::{Agreement, Expected, Gram, ORDER, counted};
 pub use derivation::{Derivation, FeatureSum};
 pub use file::{Decoder, Encoder};
+pub use gains::{Aim, GramSearch};
 pub use inside::{Join, Marginals};
 pub use kbest::Best;
 pub use rows::Rows;
 pub use space::{ForestSpace, Reach};
+pub use unfold::Unfolded;
 pub use viterbi::Viterbi;
 
 use crate::texts::Texts;
