@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import (
     aligners_bench,
+    forests_bench,
     hiero_bench,
     lm_bench,
     moses_lists,
@@ -46,6 +47,8 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "rules": rules_bench.rules,
     "phrase-lists": phrase_bench.lists,
     "phrase-sparse": phrase_bench.sparse,
+    "forest-mert": forests_bench.mert,
+    "oracles": forests_bench.oracles,
     "training": training_bench.whole_training,
     "growth": training_bench.growth,
     "regimes": tuning_bench.regimes,
