@@ -65,10 +65,10 @@ $(VENV)/.demo: $(VENV)/.run
 
 $(VENV)/.dev: $(VENV)/.run
 	@echo "== what the tests and checks need"
-	$(PIP) --no-build-isolation -e '.[dev,demo,train,thot]'
+	$(PIP) --no-build-isolation -e '.[dev,demo,tensorboard,train,thot]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(PIP) --no-build-isolation -e '.[dev,demo,train,thot,bench]'
+	$(PIP) --no-build-isolation -e '.[dev,demo,tensorboard,train,thot,bench]'
 	@touch $@

@@ -111,7 +111,7 @@ def test_messages_go_to_stderr_and_results_to_stdout(sample: Sample, tmp_path: P
         "mert for bleu: 40 lists, 400 hypotheses, 5 features",
         ran.err.splitlines()[1],
         f"weights written to {out}",
-        f"tunesmith report {run} shows the run",
+        f"{run}/report.html shows the run",
     ]
     for told in ("start", "tuned", "oracle", "chrf, not tuned", "paired bootstrap", "lm"):
         assert told in ran.out

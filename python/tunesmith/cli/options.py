@@ -200,6 +200,15 @@ Resume = Annotated[
         "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
     ),
 ]
+Tensorboard = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard",
+        metavar="DIR",
+        help="Write the numbers of each epoch for TensorBoard, too.",
+        rich_help_panel=RUNS,
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=RUNS),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from tunesmith.board import Board
 from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
 from tunesmith.cli.console import (
@@ -207,6 +208,7 @@ def tune(
     ] = False,
     run: o.Run = None,
     resume: o.Resume = False,
+    tensorboard: o.Tensorboard = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -293,7 +295,11 @@ def tune(
             "bound": bound or [],
             "second_metric": second_metric,
         }
-    with Watch(epochs(tuner, settings)) as watch, Follow(run) as follow:
+    with (
+        Watch(epochs(tuner, settings)) as watch,
+        Follow(run) as follow,
+        Board(tensorboard) as board,
+    ):
         result = tune_pools(
             read.pools,
             tuner,
@@ -312,7 +318,7 @@ def tune(
             run=run,
             resume=resume,
             config=config,
-            listen=both(watch, follow),
+            listen=both(watch, follow, board),
         )
     accepted = result.refused is None or force
     if out_file is not None and accepted:

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from tunesmith._core import Lines
+from tunesmith.board import Board
 from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table
 from tunesmith.drivers import with_regime
@@ -178,6 +179,7 @@ def tune(
     seed: o.Seed = 1,
     run: o.Run = None,
     resume: o.Resume = False,
+    tensorboard: o.Tensorboard = None,
 ) -> None:
     """Learn weights with the decoder in the loop.
 
@@ -253,7 +255,11 @@ def tune(
 
     templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
     kept: Keep = keep  # type: ignore[assignment]
-    with Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch, Follow(run) as follow:
+    with (
+        Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch,
+        Follow(run) as follow,
+        Board(tensorboard) as board,
+    ):
         result = tune_live(
             corpus(source, reference),
             start,
@@ -284,7 +290,7 @@ def tune(
                 "search": search or [],
             },
             meta={"templates": templates} if templates else None,
-            listen=both(watch, follow),
+            listen=both(watch, follow, board),
         )
     if out_file is not None and result.refused is None:
         result.weights.save(out_file)

@@ -1,0 +1,85 @@
+"""A run's events as scalars for TensorBoard, which several runs can be compared in as they go on.
+
+>>> numbers({"event": "epoch", "epoch": 2, "score": 39.5, "spread": {"mean": 1.5, "sd": 0.5}})
+{'score': 39.5, 'spread/mean': 1.5, 'spread/sd': 0.5}
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tunesmith.errors import InputError
+
+# What says which epoch it is, and what there are too many of.
+_NOT_SHOWN = ("event", "time", "run", "fold", "epoch", "weights")
+
+
+def numbers(event: Mapping[str, Any]) -> dict[str, float]:
+    """Return the finite numbers of an event, those inside tables by both names."""
+
+    def found(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
+        for name, value in values.items():
+            if isinstance(value, Mapping):
+                yield from found(value, f"{prefix}{name}/")
+            elif isinstance(value, int | float) and math.isfinite(value):
+                yield f"{prefix}{name}", float(value)
+
+    return dict(found({k: v for k, v in event.items() if k not in _NOT_SHOWN}, ""))
+
+
+class Board:
+    """A listener that writes what TensorBoard reads; None writes nothing.
+
+    ```
+    with Board("boards/rm") as board:
+        tune(pools, "rm", listen=board)
+    ```
+
+    Refuses to begin without the package tensorboardX. Several seeds have a folder each; folds,
+    which only serve the held-out score, have none.
+    """
+
+    def __init__(self, folder: Path | str | None) -> None:
+        self._folder = None if folder is None else Path(folder)
+        self._writers: dict[int, Any] = {}
+        if self._folder is None:
+            return
+        try:
+            from tensorboardX import SummaryWriter
+        except ModuleNotFoundError:
+            raise InputError(
+                "TensorBoard's files are written by a package that is not installed: tensorboardX",
+                remedy="pip install 'tunesmith[tensorboard]'",
+            ) from None
+        self._make = SummaryWriter
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Write the numbers of the start, as of epoch 0, and of each epoch."""
+        if self._folder is None or "fold" in event or event["event"] not in ("start", "epoch"):
+            return
+        run = int(event.get("run", 0))
+        if run not in self._writers:
+            folder = self._folder if run == 0 else self._folder / f"run-{run:02d}"
+            # A run that is going on is to be seen.
+            self._writers[run] = self._make(str(folder), max_queue=1, flush_secs=1)
+        told = numbers(event)
+        if event["event"] == "start":
+            told = {"score": told["start"]}
+        for name, value in told.items():
+            self._writers[run].add_scalar(name, value, event.get("epoch", 0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer in self._writers.values():
+            writer.close()
