@@ -44,12 +44,12 @@ class Chosen(NamedTuple):
     options: dict[str, str]
 
 
-# Two that tune on all lists of several decodings, and one that decodes as it learns: it takes
-# fewer passes, and gains as large as the scores that these weights begin with.
+# Two that tune on all lists of several decodings, and one that decodes as it learns. It has few
+# steps to make, so these are large, and gains are as large as the scores that weights begin with.
 TUNERS = (
     Chosen("mert", 5, {"restarts": "5"}),
     Chosen("kbmira", 5, {}),
-    Chosen("mira", 3, {"gain_scale": "length"}),
+    Chosen("mira", 3, {"c": "0.01", "gain_scale": "length"}),
 )
 
 
