@@ -52,6 +52,7 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "training": training_bench.whole_training,
     "growth": training_bench.growth,
     "regimes": tuning_bench.regimes,
+    "relative-margin": tuning_bench.relative_margin,
 }
 NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)
 RESULTS = Path(__file__).resolve().parent / "results"
