@@ -326,14 +326,14 @@ def relative_margin(setting: Setting) -> Outcome:
                 asked["rm", c, scale, bound] = {**common, "preset": "rm", "options": options}
     with ThreadPoolExecutor(os.cpu_count()) as workers:
         found = dict(zip(asked, workers.map(_known, asked.values()), strict=True))
-    for (preset, c, scale, bound), run in found.items():
+    for (preset, c, scale, most), run in found.items():
         last = run["epochs"][-1]["spread"]
         outcome.rows.append(
             {
                 "tuner": preset,
                 "C = D": f"{c:g}",
                 "gains times": "1" if scale == "one" else "length",
-                "B": "" if bound is None else f"{bound:g}",
+                "B": "" if most is None else f"{most:g}",
                 "val": run["val"],
                 "test 2016": run["tests"][TESTS[0]],
                 "spread in the last pass": f"{last['mean']:.1f} ± {last['sd']:.1f}",
