@@ -187,11 +187,12 @@ impl ForestCorpus {
     /// All forests unfolded under some weights; nothing if the metric is not one of n-grams.
     pub fn unfold(&self, weights: &[f64]) -> Option<Vec<Unfolded>> {
         let width = self.metric.width();
-        let unfold = |(forest, segment): (&Forest, &Box<dyn Segment>)| {
-            let search = GramSearch::new(forest, segment.grams()?, width);
+        let unfold = |sentence: usize| {
+            let forest = &self.forests()[sentence];
+            let search = GramSearch::new(forest, self.segments[sentence].grams()?, width);
             Some(search.unfold(&forest.scores(weights), self.reach.pops))
         };
-        self.forests().par_iter().zip(&self.segments).map(unfold).collect()
+        (0..self.segments.len()).into_par_iter().map(unfold).collect()
     }
 
     /// Whether these are the forests.

@@ -10,6 +10,8 @@ use super::tops::{Along, Tops};
 use super::{LineSearch, Step, Walker};
 use crate::corpus::ForestCorpus;
 
+type Known = FxHashMap<Box<[u32]>, Box<[f64]>>;
+
 /// Forests prepared for line search. Strings are read off the forest only for the pieces of each
 /// sentence's envelope, and most of them are on the envelopes of many directions: statistics are
 /// computed once and kept.
@@ -17,7 +19,7 @@ pub struct ForestSearch {
     corpus: Arc<ForestCorpus>,
     coordinates: Vec<u32>,
     /// For each sentence the statistics of strings, by their words.
-    known: Vec<Mutex<FxHashMap<Box<[u32]>, Box<[f64]>>>>,
+    known: Vec<Mutex<Known>>,
 }
 
 impl ForestSearch {
