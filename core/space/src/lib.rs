@@ -9,8 +9,8 @@ mod texts;
 
 pub use forest::{
     Agreement, Aim, Best, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
-    ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Rows, Side, Unfolded, Viterbi,
-    counted,
+    ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Reader, Rows, Side, Skeleton,
+    SkeletonBuilder, Unfolded, Viterbi, counted,
 };
 pub use forests::{Forests, Prune};
 pub use pools::{Hypothesis, Pools, PoolsBuilder};

@@ -1,6 +1,8 @@
 //! One derivation of a forest: its string and its features.
 
-use super::{Forest, Side};
+use std::ops::Range;
+
+use super::{Edge, Forest, Side, Skeleton};
 
 /// A tree of edges, from the goal down: each edge is followed by what builds its first tail, then
 /// by what builds its second.
@@ -10,7 +12,7 @@ pub struct Derivation {
     pub edges: Vec<u32>,
 }
 
-impl Forest {
+impl Skeleton {
     /// The words of a derivation, in order.
     pub fn yielded(&self, derivation: &Derivation) -> Vec<u32> {
         let mut words = Vec::new();
@@ -20,63 +22,92 @@ impl Forest {
 
     /// Tells each word of a derivation, in order, with the place of its edge in the derivation and
     /// its place on the target side of that edge's rule.
-    pub fn read(&self, derivation: &Derivation, mut see: impl FnMut(u32, usize, usize)) {
+    pub fn read(&self, derivation: &Derivation, see: impl FnMut(u32, usize, usize)) {
+        Reader::default().read(self, derivation, see);
+    }
+
+    /// The string of a derivation: its words with a space between them. For many of them, keep one
+    /// [`Reader`].
+    pub fn text(&self, derivation: &Derivation) -> String {
+        let mut reader = Reader::default();
+        reader.text(self, derivation);
+        reader.text
+    }
+}
+
+/// Reads derivations off; what it needs for one serves the next.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// Where the tree in each gap of an edge begins.
+    gaps: Vec<[u32; 2]>,
+    ends: Vec<u32>,
+    /// Edges whose target sides are begun: their places, and what is left of the sides.
+    open: Vec<(u32, Range<u32>)>,
+    text: String,
+}
+
+impl Reader {
+    fn read(
+        &mut self,
+        skeleton: &Skeleton,
+        derivation: &Derivation,
+        mut see: impl FnMut(u32, usize, usize),
+    ) {
         let edges = &derivation.edges;
-        // Where the tree in each gap of an edge begins: the first right behind the edge, the second
-        // behind the first. Read backwards, every tree is complete before its edge is met.
-        let mut gaps = vec![[0; 2]; edges.len()];
-        let mut ends: Vec<usize> = Vec::new();
+        // The tree in the first gap begins right behind the edge, that in the second behind the
+        // first. Read backwards, every tree is complete before its edge is met.
+        self.gaps.clear();
+        self.gaps.resize(edges.len(), [0; 2]);
+        self.ends.clear();
         for (place, &edge) in edges.iter().enumerate().rev() {
-            let mut end = place + 1;
-            for gap in gaps[place].iter_mut().take(self.edges[edge as usize].tails().count()) {
-                *gap = end;
-                end = ends.pop().expect("a derivation has a tree for every tail");
-            }
-            ends.push(end);
-        }
-        let side = |place: usize| self.side(self.edges[edges[place] as usize].rule).enumerate();
-        let mut open = Vec::from_iter((!edges.is_empty()).then(|| (0, side(0))));
-        while let Some((place, symbols)) = open.last_mut() {
-            match symbols.next() {
-                Some((symbol, Side::Word(word))) => see(word, *place, symbol),
-                Some((_, Side::Gap(gap))) => {
-                    let below = gaps[*place][gap];
-                    open.push((below, side(below)));
+            let mut end = place as u32 + 1;
+            let tails = skeleton.edges[edge as usize].tails;
+            for (gap, tail) in self.gaps[place].iter_mut().zip(tails) {
+                if tail != Edge::NONE {
+                    *gap = end;
+                    end = self.ends.pop().expect("a derivation has a tree for every tail");
                 }
-                None => drop(open.pop()),
+            }
+            self.ends.push(end);
+        }
+        let side =
+            |place: u32| skeleton.side_range(skeleton.edges[edges[place as usize] as usize].rule);
+        self.open.clear();
+        self.open.extend((!edges.is_empty()).then(|| (0, side(0))));
+        while let Some((place, symbols)) = self.open.last_mut() {
+            let place = *place;
+            match symbols.next() {
+                Some(at) => match skeleton.symbol(at) {
+                    Side::Word(word) => {
+                        see(word, place as usize, (at - side(place).start) as usize)
+                    }
+                    Side::Gap(gap) => {
+                        let below = self.gaps[place as usize][gap];
+                        self.open.push((below, side(below)));
+                    }
+                },
+                None => drop(self.open.pop()),
             }
         }
     }
 
-    /// The string of a derivation: its words with a space between them.
-    pub fn text(&self, derivation: &Derivation) -> String {
-        let mut text = String::new();
+    /// The string of a derivation.
+    pub fn text(&mut self, skeleton: &Skeleton, derivation: &Derivation) -> &str {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
         let mut first = true;
-        let mut push = |word: u32| {
+        self.read(skeleton, derivation, |word, _, _| {
             if !std::mem::take(&mut first) {
                 text.push(' ');
             }
-            text.push_str(self.word(word));
-        };
-        // From left to right there is nothing to lay out: each edge goes on where its tail ended.
-        let side = |&edge: &u32| self.side(self.edges[edge as usize].rule);
-        let goes_on = |edge: &u32| match self.edges[*edge as usize].tails().count() {
-            0 => true,
-            1 => side(edge).next() == Some(Side::Gap(0)),
-            _ => false,
-        };
-        if derivation.edges.iter().all(goes_on) {
-            for symbol in derivation.edges.iter().rev().flat_map(side) {
-                if let Side::Word(word) = symbol {
-                    push(word);
-                }
-            }
-        } else {
-            self.read(derivation, |word, _, _| push(word));
-        }
-        text
+            text.push_str(skeleton.word(word));
+        });
+        self.text = text;
+        &self.text
     }
+}
 
+impl Forest {
     /// The features of a derivation. For many of them, keep one [`FeatureSum`].
     pub fn features(&self, derivation: &Derivation) -> Vec<(u32, f32)> {
         let mut sum = FeatureSum::default();

@@ -6,11 +6,9 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashSet;
 
 use super::print::{Print, Prints};
-use super::{Derivation, Edge, Forest, Viterbi};
+use super::{Derivation, Edge, Skeleton, Viterbi};
 
-const UNOPENED: u32 = u32::MAX;
-
-impl Forest {
+impl Skeleton {
     /// All derivations, best first, made as they are asked for; among equals those with earlier
     /// edges come first. With `unique` only the best derivation of each string.
     ///
@@ -26,33 +24,57 @@ impl Forest {
 
 /// The derivations of a forest, best first.
 pub struct Best<'a> {
-    forest: &'a Forest,
+    skeleton: &'a Skeleton,
     scores: Vec<f64>,
-    viterbi: Viterbi,
-    /// For strings that must differ: of the words, and of the best string of each node.
-    prints: Option<(Prints, Vec<Print>)>,
+    /// What was made for any node: first the best of every node, numbered as the nodes are.
+    made: Vec<Made>,
+    /// For strings that must differ.
+    strings: Option<Strings>,
     /// Where the opened nodes are in `nodes`. One that nobody asked for a second derivation stays
-    /// closed; the first is Viterbi's.
+    /// closed.
     places: Vec<u32>,
     nodes: Vec<Node>,
-    next: u32,
+    /// The nodes that must make one more, each for the one before it.
+    stack: Vec<u32>,
+    /// The derivation of the goal that comes next.
+    next: Next,
+    walk: Vec<u32>,
 }
 
-/// An edge and which derivation of each tail it takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Next {
+    Made(u32),
+    /// Behind this one, and not made yet.
+    Behind(u32),
+    Nothing,
+}
+
+/// An edge over derivations of its tails, which are numbers of what was made.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     score: f64,
     edge: u32,
-    ranks: [u32; 2],
+    tails: [u32; 2],
 }
+
+/// A derivation of a node.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    choice: Choice,
+    /// The next best of the same node, [`UNKNOWN`] or [`NOTHING`].
+    next: u32,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+const NOTHING: u32 = u32::MAX - 1;
 
 impl Ord for Choice {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Zero added: -0 and 0 are equal.
+        // Zero added: -0 and 0 are equal. Of one tail, what was made later is numbered higher.
         (self.score + 0.0)
             .total_cmp(&(other.score + 0.0))
             .then(other.edge.cmp(&self.edge))
-            .then(other.ranks.cmp(&self.ranks))
+            .then(other.tails.cmp(&self.tails))
     }
 }
 
@@ -70,174 +92,196 @@ impl PartialEq for Choice {
 
 impl Eq for Choice {}
 
-#[derive(Default)]
 struct Node {
-    made: Vec<Choice>,
-    /// Of what was made, for strings that must differ.
-    prints: Vec<Print>,
-    seen: FxHashSet<Print>,
     heap: BinaryHeap<Choice>,
-    /// What the last choice leads to, with the tail that must first make one more.
-    pending: [Option<(Choice, u32)>; 2],
-    exhausted: bool,
+    /// The last choice, and whether what follows it in each of its tails is still to be queued.
+    last: Choice,
+    pending: [bool; 2],
+    /// The derivation made last, and how many there are.
+    end: u32,
+    count: u32,
 }
 
-impl Node {
-    /// Notes a string; false if it is known. A few are looked through, many are looked up.
-    fn note(&mut self, print: Print) -> bool {
-        const FEW: usize = 12;
-        let new = if self.prints.len() < FEW {
-            !self.prints.contains(&print)
-        } else {
-            if self.seen.is_empty() {
-                self.seen.extend(&self.prints);
-            }
-            self.seen.insert(print)
-        };
-        if new {
-            self.prints.push(print);
+/// The strings of all that was made.
+struct Strings {
+    words: Prints,
+    prints: Vec<Print>,
+    /// Those of nodes that have many.
+    seen: FxHashSet<(u32, Print)>,
+}
+
+impl Strings {
+    fn print(&self, skeleton: &Skeleton, choice: &Choice) -> Print {
+        let print = |gap: usize| self.prints[choice.tails[gap] as usize];
+        self.words.edge(skeleton, choice.edge as usize, print)
+    }
+
+    /// Whether a node has no such string yet. A few are looked through, many are looked up.
+    fn is_new(&mut self, made: &[Made], node: u32, count: u32, print: Print) -> bool {
+        const FEW: u32 = 8;
+        let mut all = std::iter::successors(Some(node), |&at| {
+            Some(made[at as usize].next).filter(|&next| next < NOTHING)
+        });
+        if count < FEW {
+            return all.all(|at| self.prints[at as usize] != print);
         }
-        new
+        if count == FEW {
+            self.seen.extend(all.map(|at| (node, self.prints[at as usize])));
+        }
+        self.seen.insert((node, print))
     }
 }
 
 impl<'a> Best<'a> {
-    fn new(forest: &'a Forest, scores: &[f64], unique: bool) -> Self {
-        let viterbi = Viterbi::new(forest, scores);
-        let prints = unique.then(|| {
-            let words = Prints::new(forest);
-            let mut of: Vec<Print> = Vec::with_capacity(forest.nodes());
-            for node in 0..forest.nodes() {
-                let print = viterbi.edge(node).map_or(Print::EMPTY, |edge| {
-                    words.edge(forest, edge, |gap| of[forest.edges[edge].tails[gap] as usize])
-                });
-                of.push(print);
+    fn new(skeleton: &'a Skeleton, scores: &[f64], unique: bool) -> Self {
+        let viterbi = Viterbi::new(skeleton, scores);
+        let best = |node: usize| {
+            let edge = viterbi.edge(node);
+            Made {
+                choice: Choice {
+                    score: viterbi.score(node).unwrap_or(f64::NEG_INFINITY),
+                    edge: edge.map_or(Edge::NONE, |edge| edge as u32),
+                    // The best of a tail has the tail's number.
+                    tails: edge.map_or([Edge::NONE; 2], |edge| skeleton.edges[edge].tails),
+                },
+                next: if edge.is_some() { UNKNOWN } else { NOTHING },
             }
-            (words, of)
+        };
+        let made: Vec<Made> = (0..skeleton.nodes()).map(best).collect();
+        let strings = unique.then(|| {
+            let mut strings = Strings {
+                words: Prints::new(skeleton),
+                prints: Vec::with_capacity(made.len()),
+                seen: FxHashSet::default(),
+            };
+            for Made { choice, .. } in &made {
+                let print = match choice.edge {
+                    Edge::NONE => Print::EMPTY,
+                    _ => strings.print(skeleton, choice),
+                };
+                strings.prints.push(print);
+            }
+            strings
         });
+        let goal = skeleton.goal().filter(|&goal| made[goal].choice.edge != Edge::NONE);
         Best {
-            forest,
+            skeleton,
             scores: scores.to_vec(),
-            viterbi,
-            prints,
-            places: vec![UNOPENED; forest.nodes()],
+            strings,
+            places: vec![UNKNOWN; made.len()],
+            made,
             nodes: Vec::new(),
-            next: 0,
+            stack: Vec::new(),
+            next: goal.map_or(Next::Nothing, |goal| Next::Made(goal as u32)),
+            walk: Vec::new(),
         }
+    }
+
+    fn scored(&self, edge: u32, tails: [u32; 2]) -> Choice {
+        let below = tails.iter().filter(|&&tail| tail != Edge::NONE);
+        let below: f64 = below.map(|&tail| self.made[tail as usize].choice.score).sum();
+        Choice { score: self.scores[edge as usize] + below, edge, tails }
     }
 
     /// The place of a node, opened if need be: every edge with the best of its tails.
     fn open(&mut self, node: u32) -> usize {
-        let node = node as usize;
-        if self.places[node] == UNOPENED {
+        if self.places[node as usize] == UNKNOWN {
+            let best = self.made[node as usize].choice;
+            let built = |tail: usize| self.made[tail].choice.edge != Edge::NONE;
             let choice = |edge: usize| {
-                let tails = self.forest.edges[edge].tails();
-                let below = tails.map(|tail| self.viterbi.score(tail)).sum::<Option<f64>>()?;
-                Some(Choice { score: self.scores[edge] + below, edge: edge as u32, ranks: [0; 2] })
+                let tails = self.skeleton.edges[edge].tails;
+                let wanted =
+                    edge as u32 != best.edge && self.skeleton.edges[edge].tails().all(built);
+                wanted.then(|| self.scored(edge as u32, tails))
             };
-            let choices: Vec<Choice> = self.forest.incoming(node).filter_map(choice).collect();
-            self.places[node] = self.nodes.len() as u32;
-            self.nodes.push(Node { heap: BinaryHeap::from(choices), ..Node::default() });
+            let choices: Vec<Choice> =
+                self.skeleton.incoming(node as usize).filter_map(choice).collect();
+            self.places[node as usize] = self.nodes.len() as u32;
+            self.nodes.push(Node {
+                heap: BinaryHeap::from(choices),
+                last: best,
+                pending: best.tails.map(|tail| tail != Edge::NONE),
+                end: node,
+                count: 1,
+            });
         }
-        self.places[node] as usize
-    }
-
-    /// The derivation of a node with a rank; None if it has not been made.
-    fn choice(&self, node: u32, rank: u32) -> Option<Choice> {
-        let node = node as usize;
-        let opened = self.nodes.get(self.places[node] as usize);
-        match opened.map(|opened| &opened.made).filter(|made| !made.is_empty()) {
-            Some(made) => made.get(rank as usize).copied(),
-            None if rank == 0 => Some(Choice {
-                score: self.viterbi.score(node)?,
-                edge: self.viterbi.edge(node)? as u32,
-                ranks: [0; 2],
-            }),
-            None => None,
-        }
-    }
-
-    fn score(&self, choice: &Choice) -> Option<f64> {
-        let edge = &self.forest.edges[choice.edge as usize];
-        let tails = edge.tails.iter().zip(choice.ranks).filter(|&(&tail, _)| tail != Edge::NONE);
-        let below = tails.map(|(&tail, rank)| Some(self.choice(tail, rank)?.score));
-        Some(self.scores[choice.edge as usize] + below.sum::<Option<f64>>()?)
-    }
-
-    fn print(&self, choice: &Choice) -> Option<Print> {
-        let (words, best) = self.prints.as_ref()?;
-        let edge = choice.edge as usize;
-        Some(words.edge(self.forest, edge, |gap| {
-            let tail = self.forest.edges[edge].tails[gap] as usize;
-            match self.nodes.get(self.places[tail] as usize) {
-                Some(opened) if !opened.made.is_empty() => {
-                    opened.prints[choice.ranks[gap] as usize]
-                }
-                _ => best[tail],
-            }
-        }))
+        self.places[node as usize] as usize
     }
 
     /// Makes one more derivation of a node, if there is one. What must be made below for it is
     /// kept on a stack of our own: derivations can be as deep as sentences are long.
     fn make(&mut self, node: u32) {
-        let mut stack = vec![node];
-        while let Some(&node) = stack.last() {
+        self.stack.push(node);
+        while let Some(&node) = self.stack.last() {
             let place = self.open(node);
-            let waiting = self.nodes[place].pending.iter().position(Option::is_some);
-            if let Some(slot) = waiting {
-                let (choice, tail) = self.nodes[place].pending[slot].expect("just found");
-                if let Some(score) = self.score(&choice) {
-                    self.nodes[place].heap.push(Choice { score, ..choice });
-                } else {
-                    let below = self.open(tail);
-                    if !self.nodes[below].exhausted {
-                        stack.push(tail);
-                        continue;
-                    }
+            let Node { last, pending, end, count, .. } = self.nodes[place];
+            if let Some(gap) = pending.iter().position(|&pending| pending) {
+                let next = self.made[last.tails[gap] as usize].next;
+                if next == UNKNOWN {
+                    self.stack.push(self.skeleton.edges[last.edge as usize].tails[gap]);
+                    continue;
                 }
-                self.nodes[place].pending[slot] = None;
+                if next != NOTHING {
+                    let mut tails = last.tails;
+                    tails[gap] = next;
+                    let choice = self.scored(last.edge, tails);
+                    self.nodes[place].heap.push(choice);
+                }
+                self.nodes[place].pending[gap] = false;
                 continue;
             }
             let Some(choice) = self.nodes[place].heap.pop() else {
-                self.nodes[place].exhausted = true;
-                stack.pop();
+                self.made[end as usize].next = NOTHING;
+                self.stack.pop();
                 continue;
             };
-            // The second rank grows from any, the first only while the second is zero: so every
-            // pair of ranks is reached once.
-            let tails = self.forest.edges[choice.edge as usize].tails;
-            let after = |gap: usize| {
-                let reached = tails[gap] != Edge::NONE && (gap == 1 || choice.ranks[1] == 0);
-                reached.then(|| {
-                    let mut ranks = choice.ranks;
-                    ranks[gap] += 1;
-                    (Choice { ranks, ..choice }, tails[gap])
-                })
-            };
-            let print = self.print(&choice);
-            let node = &mut self.nodes[place];
-            node.pending = [after(0), after(1)];
-            if print.is_some_and(|print| !node.note(print)) {
-                continue;
+            // The second tail moves on from any, the first only while the second is at its best:
+            // so every pair is reached once.
+            let tails = self.skeleton.edges[choice.edge as usize].tails;
+            let first = tails[0] != Edge::NONE && choice.tails[1] == tails[1];
+            let opened = &mut self.nodes[place];
+            opened.last = choice;
+            opened.pending = [first, tails[1] != Edge::NONE];
+            if let Some(strings) = &mut self.strings {
+                let print = strings.print(self.skeleton, &choice);
+                if !strings.is_new(&self.made, node, count, print) {
+                    continue;
+                }
+                strings.prints.push(print);
             }
-            node.made.push(choice);
-            stack.pop();
+            let opened = &mut self.nodes[place];
+            opened.count += 1;
+            opened.end = self.made.len() as u32;
+            self.made[end as usize].next = opened.end;
+            self.made.push(Made { choice, next: UNKNOWN });
+            self.stack.pop();
         }
     }
 
-    fn derivation(&self, goal: u32, rank: u32) -> Option<Derivation> {
-        let score = self.choice(goal, rank)?.score;
-        let mut edges = Vec::new();
-        let mut open = vec![(goal, rank)];
-        while let Some((node, rank)) = open.pop() {
-            let choice = self.choice(node, rank)?;
-            edges.push(choice.edge);
-            let tails = self.forest.edges[choice.edge as usize].tails;
-            let below = tails.into_iter().zip(choice.ranks).rev();
-            open.extend(below.filter(|&(tail, _)| tail != Edge::NONE));
+    /// Puts the next derivation in the place of another; false if there is none.
+    pub fn advance(&mut self, derivation: &mut Derivation) -> bool {
+        if let Next::Behind(last) = self.next {
+            if self.made[last as usize].next == UNKNOWN
+                && let Some(goal) = self.skeleton.goal()
+            {
+                self.make(goal as u32);
+            }
+            self.next = match self.made[last as usize].next {
+                NOTHING | UNKNOWN => Next::Nothing,
+                made => Next::Made(made),
+            };
         }
-        Some(Derivation { score, edges })
+        let Next::Made(first) = self.next else { return false };
+        self.next = Next::Behind(first);
+        derivation.score = self.made[first as usize].choice.score;
+        derivation.edges.clear();
+        self.walk.push(first);
+        while let Some(at) = self.walk.pop() {
+            let Choice { edge, tails, .. } = self.made[at as usize].choice;
+            derivation.edges.push(edge);
+            self.walk.extend(tails.into_iter().rev().filter(|&tail| tail != Edge::NONE));
+        }
+        true
     }
 }
 
@@ -245,19 +289,7 @@ impl Iterator for Best<'_> {
     type Item = Derivation;
 
     fn next(&mut self) -> Option<Derivation> {
-        let goal = self.forest.goal()? as u32;
-        if self.next > 0 {
-            // The first is known without opening anything, but it opens the second.
-            while self
-                .nodes
-                .get(self.places[goal as usize] as usize)
-                .is_none_or(|node| node.made.len() <= self.next as usize && !node.exhausted)
-            {
-                self.make(goal);
-            }
-        }
-        let derivation = self.derivation(goal, self.next)?;
-        self.next += 1;
-        Some(derivation)
+        let mut derivation = Derivation { score: 0.0, edges: Vec::new() };
+        self.advance(&mut derivation).then_some(derivation)
     }
 }

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHashMap;
 
-use super::{Forest, Side};
+use super::{Side, Skeleton};
 
 const PRIME: u64 = (1 << 61) - 1;
 const BASES: [u64; 2] = [0x0e3d_2c85_9b1f_4a67, 0x1b07_c5e1_64d9_3f2b];
@@ -68,7 +68,7 @@ pub(super) struct Prints {
 }
 
 impl Prints {
-    pub fn new(forest: &Forest) -> Self {
+    pub fn new(forest: &Skeleton) -> Self {
         let mut codes: FxHashMap<&str, u64> = FxHashMap::default();
         let print = |word| {
             let next = codes.len() as u64 + 1;
@@ -96,7 +96,7 @@ impl Prints {
     }
 
     /// The print of what an edge makes of the strings in its gaps.
-    pub fn edge(&self, forest: &Forest, edge: usize, gap: impl Fn(usize) -> Print) -> Print {
+    pub fn edge(&self, forest: &Skeleton, edge: usize, gap: impl Fn(usize) -> Print) -> Print {
         let rule = forest.edges[edge].rule as usize;
         let start = rule.checked_sub(1).map_or(0, |last| self.ends[last]) as usize;
         let mut print = Print::EMPTY;

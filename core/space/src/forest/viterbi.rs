@@ -1,6 +1,6 @@
 //! The best derivation of every node.
 
-use super::{Derivation, Edge, Forest};
+use super::{Derivation, Edge, Skeleton};
 
 /// The best edge of every node and the score of the derivation below it; among equals the first
 /// edge.
@@ -13,7 +13,7 @@ pub struct Viterbi {
 
 impl Viterbi {
     /// `scores` holds the score of every edge.
-    pub fn new(forest: &Forest, scores: &[f64]) -> Self {
+    pub fn new(forest: &Skeleton, scores: &[f64]) -> Self {
         assert_eq!(scores.len(), forest.edges.len(), "scores of another forest");
         let mut best = Viterbi {
             scores: Vec::with_capacity(forest.nodes()),
@@ -48,7 +48,7 @@ impl Viterbi {
     }
 }
 
-impl Forest {
+impl Skeleton {
     /// The best derivation under the scores of the edges.
     pub fn viterbi(&self, scores: &[f64]) -> Option<Derivation> {
         let goal = self.goal()?;
