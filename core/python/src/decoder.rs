@@ -11,7 +11,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{
-    Decode, Input, Markup, Named, Partial, Reading, Weights, decode, force, hiero, phrase,
+    Decode, Input, Markup, Named, Reading, Weights, decode, force, hiero, phrase,
 };
 use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names};
@@ -165,9 +165,6 @@ fn changed<S: Default>(
     Ok(changed)
 }
 
-/// The list of a sentence, and the names of its features.
-type List = (Vec<Reading>, Names);
-
 /// A model with weights.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
@@ -195,37 +192,35 @@ fn bad_line((number, error): (usize, Error)) -> PyErr {
 }
 
 impl Translator {
-    /// Lists with common names of features, those that the model always has first and never left
-    /// out.
-    fn lists(&self, lists: Vec<List>, links: bool) -> Pools {
-        let mut builder = PoolsBuilder::default();
-        let dense: Vec<u32> = self.dense.iter().map(|name| builder.names.intern(name)).collect();
-        let mut features: Vec<(u32, f32)> = Vec::new();
-        for (list, names) in lists {
-            builder.sentence(None);
-            let map: Vec<u32> = names.iter().map(|name| builder.names.intern(name)).collect();
-            for reading in list {
-                features.clear();
-                features.extend(dense.iter().map(|&id| (id, 0.0)));
-                for &(id, value) in &reading.features {
-                    let id = map[id as usize];
-                    match features[..dense.len()].get_mut(id as usize) {
-                        Some(slot) => slot.1 = value,
-                        None => features.push((id, value)),
-                    }
-                }
-                let pairs = reading.links.iter().map(|(from, to)| format!("{from}-{to}"));
-                let extra = if links { pairs.collect::<Vec<_>>().join(" ") } else { String::new() };
-                builder.push(Hypothesis {
-                    text: &reading.text,
-                    features: &features,
-                    score: Some(reading.score),
-                    extra: &extra,
-                    ..Hypothesis::default()
-                });
+    /// Names the features that the model always has: so they come first and are never left out.
+    fn collected(&self) -> Collected {
+        let mut collected = Collected::default();
+        for name in &self.dense {
+            collected.id(name);
+        }
+        collected
+    }
+
+    /// Features as [`collected`](Self::collected) names them, with zeros for those left out.
+    fn with_dense(&self, features: &[(u32, f32)]) -> Vec<(u32, f32)> {
+        let mut all: Vec<(u32, f32)> = (0..self.dense.len() as u32).map(|id| (id, 0.0)).collect();
+        for &(id, value) in features {
+            match all[..self.dense.len()].get_mut(id as usize) {
+                Some(slot) => slot.1 = value,
+                None => all.push((id, value)),
             }
         }
-        Pools::new(builder.finish())
+        all
+    }
+
+    /// Lists in order, with common names of features.
+    fn pools(&self, lists: impl IntoIterator<Item = PoolsBuilder>) -> Pools {
+        let mut all = PoolsBuilder::default();
+        for name in &self.dense {
+            all.names.intern(name);
+        }
+        lists.into_iter().for_each(|list| all.append(list));
+        Pools::new(all.finish())
     }
 }
 
@@ -254,8 +249,7 @@ impl Translator {
             };
             if details > 0 {
                 let mut collected = Collected::default();
-                let forest = found.forest(&mut collected);
-                for reading in found.best(&forest, &collected.names, details, false, true) {
+                for reading in found.best(details, false, &mut collected) {
                     let steps = reading.steps.iter().filter_map(|&label| found.step(label));
                     translation.derivations.push(Derivation {
                         steps: steps
@@ -299,15 +293,11 @@ impl Translator {
     ) -> PyResult<Pools> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
         let one = |input: &Input<'_>| {
-            let found = decode(&*self.decoder, input);
-            let mut collected = Collected::default();
-            let forest = found.forest(&mut collected);
-            let best = found.best(&forest, &collected.names, k, unique, links);
-            (best, collected.names)
+            decode(&*self.decoder, input).list(k, unique, links, self.collected())
         };
-        let lists = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
+        let lists: Vec<_> = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
         self.failure.check(py)?;
-        Ok(self.lists(lists, links))
+        Ok(self.pools(lists))
     }
 
     /// The `k` best derivations of each reference as lists that are empty where it cannot be
@@ -329,10 +319,7 @@ impl Translator {
         let one = |(input, reference): (&Input<'_>, &String)| {
             let words: Vec<&str> = reference.split_whitespace().collect();
             let (found, reached) = force(&*self.decoder, input, &words)?;
-            let mut collected = Collected::default();
-            let forest = found.forest(&mut collected);
-            let best = found.best(&forest, &collected.names, k, false, false);
-            Some(((best, collected.names), reached))
+            Some((found.list(k, false, false, self.collected()), reached))
         };
         let work = || inputs.par_iter().zip(&references).map(one).collect();
         let found: Option<Vec<_>> = threads::run(py, threads, work)?;
@@ -340,8 +327,8 @@ impl Translator {
         let found = found.ok_or_else(|| {
             PyValueError::new_err("only a phrase-based decoder can be forced to a reference")
         })?;
-        let (lists, reached) = found.into_iter().unzip();
-        Ok((self.lists(lists, false), reached))
+        let (lists, reached): (Vec<_>, _) = found.into_iter().unzip();
+        Ok((self.pools(lists), reached))
     }
 
     /// The partial translations that the search kept, a list for each line and number of covered
@@ -358,30 +345,32 @@ impl Translator {
     ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
         let one = |input: &Input<'_>| {
-            let mut collected = Collected::default();
+            let mut collected = self.collected();
             let bins = decode(&*self.decoder, input).bins(&mut collected)?;
-            let read = |partial: Partial| Reading {
-                text: match potential && !partial.rest.is_empty() {
-                    true => format!("{} {}", partial.text, partial.rest).trim_start().to_owned(),
-                    false => partial.text,
-                },
-                score: f64::from(partial.score),
-                features: partial.features,
-                steps: Vec::new(),
-                links: Vec::new(),
-            };
-            let bins = bins.into_iter().map(|bin| bin.into_iter().map(read).collect());
-            Some(bins.map(|bin| (bin, collected.names.clone())).collect())
+            let mut list = PoolsBuilder::default();
+            for bin in &bins {
+                list.sentence(None);
+                for partial in bin {
+                    list.push(Hypothesis {
+                        text: &partial.string(potential),
+                        features: &self.with_dense(&partial.features),
+                        score: Some(f64::from(partial.score)),
+                        ..Hypothesis::default()
+                    });
+                }
+            }
+            list.names = collected.names;
+            Some((list, bins.len()))
         };
         let work = || inputs.par_iter().map(one).collect();
-        let found: Option<Vec<Vec<List>>> = threads::run(py, threads, work)?;
+        let found: Option<Vec<(PoolsBuilder, usize)>> = threads::run(py, threads, work)?;
         self.failure.check(py)?;
         let found = found
             .ok_or_else(|| PyValueError::new_err("only a phrase-based decoder has beam bins"))?;
         let places = found.iter().enumerate();
-        let places = places.flat_map(|(line, bins)| (1..=bins.len()).map(move |at| (line, at)));
+        let places = places.flat_map(|(line, (_, bins))| (1..=*bins).map(move |at| (line, at)));
         let (of, covered) = places.unzip();
-        Ok((self.lists(found.into_iter().flatten().collect(), false), of, covered))
+        Ok((self.pools(found.into_iter().map(|(list, _)| list)), of, covered))
     }
 
     /// Everything that was found for each line.

@@ -172,7 +172,7 @@ impl Templates {
         });
         self.failure.take()?;
         let found = PyDict::new(py);
-        for (id, value) in out.take() {
+        for (id, value) in out.take().collect::<Vec<_>>() {
             found.set_item(out.names.name(id), value)?;
         }
         Ok(found)

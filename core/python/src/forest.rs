@@ -123,7 +123,7 @@ impl Forests {
             forests.iter().map(|forest| of(forest) as i64).collect()
         };
         (
-            count(Forest::nodes).into_pyarray(py),
+            count(|forest| forest.nodes()).into_pyarray(py),
             count(|forest| forest.edges().len()).into_pyarray(py),
             derivations.into_pyarray(py),
         )

@@ -78,24 +78,23 @@ fn main() {
                 nodes as f64 / n
             );
         }
-        for best in [0, 500] {
+        for best in [0, 1, 500] {
             let start = seconds();
-            let (mut edges, mut readings) = (0, 0);
+            let (mut edges, mut listed) = (0, 0);
             for sentence in &sentences {
-                let mut collected = Collected::default();
                 let found = decode(&decoder, &Input::plain(sentence));
-                let forest = found.forest(&mut collected);
-                edges += forest.edges().len();
-                if best > 0 {
-                    readings += found.best(&forest, &collected.names, best, true, false).len();
+                if best == 0 {
+                    edges += found.forest(&mut Collected::default()).edges().len();
+                } else {
+                    listed += found.list(best, true, false, Collected::default()).hypotheses();
                 }
             }
             let n = sentences.len() as f64;
             println!(
-                "  with forests: {:.1}/s, {:.0} edges, {:.0} readings",
+                "  {best} best (0: forests): {:.1}/s, {:.0} edges, {:.0} listed",
                 n / (seconds() - start),
                 edges as f64 / n,
-                readings as f64 / n
+                listed as f64 / n
             );
         }
     }

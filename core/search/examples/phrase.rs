@@ -9,7 +9,7 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Input, Outcome, Weights, decode};
+use tunesmith_search::{Input, Named, Weights, decode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dense = Dense::of_moses(&table, "LM0", "TranslationModel0", 4, Some("LexicalReordering0"))
         .map_err(|error| error.to_string())?;
     let lm = Lm::load(lm).map_err(|error| error.to_string())?;
+    let names: Vec<String> = dense.names().into_iter().map(str::to_owned).collect();
     let model =
         Model::new(table, lm, dense, Extras::default()).map_err(|error| error.to_string())?;
     let named = std::fs::read_to_string(weights)?;
@@ -47,21 +48,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let start = Instant::now();
-    let (mut sum, mut count, mut evaluated, mut nodes) = (0.0, 0, 0, 0);
+    let (mut sum, mut count) = (0.0, 0);
     for line in text.lines() {
-        let found = decoder.search(&Input::plain(line));
+        let found = decode(&decoder, &Input::plain(line));
         sum += found.score().unwrap_or(0.0);
         count += 1;
-        evaluated += found.evaluated();
-        nodes += found.nodes();
         if forests {
             std::hint::black_box(found.forest(&mut Collected::default()));
         }
         if nbest > 0 {
-            let found = decode(&decoder, &Input::plain(line));
             let mut collected = Collected::default();
-            let forest = found.forest(&mut collected);
-            std::hint::black_box(found.best(&forest, &collected.names, nbest, true, false));
+            for name in &names {
+                collected.id(name);
+            }
+            std::hint::black_box(found.list(nbest, true, false, collected));
         }
         if !quiet {
             let score = found.score().unwrap_or(0.0);
@@ -70,11 +70,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let took = start.elapsed().as_secs_f64();
     eprintln!(
-        "{:.1} sentences/s, mean score {:.5}, {} evaluated, {} nodes",
+        "{:.1} sentences/s, mean score {:.5}",
         f64::from(count) / took,
-        sum / f64::from(count),
-        evaluated / count as u64,
-        nodes / count as usize
+        sum / f64::from(count)
     );
     Ok(())
 }

@@ -4,6 +4,7 @@ mod cache;
 pub mod features;
 pub mod hiero;
 mod input;
+mod lists;
 mod model;
 mod outcome;
 pub mod phrase;
@@ -11,7 +12,8 @@ mod weights;
 mod words;
 
 pub use input::{Given, Input, Markup};
+pub use lists::Reading;
 pub use model::{Model, Named, Score};
-pub use outcome::{Decode, Origin, Outcome, Partial, Reading, Step, Translated, decode, force};
+pub use outcome::{Decode, Features, Origin, Outcome, Partial, Step, Translated, decode, force};
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tunesmith_space::{Derivation, Edge, FeatureSum, Forest, ForestBuilder, Side};
+use tunesmith_space::{Derivation, Edge, Forest, Rows, Side, Skeleton, SkeletonBuilder};
 use tunesmith_text::Names;
 
 use crate::features::Collected;
@@ -52,9 +52,12 @@ pub trait Outcome: Send {
     /// The best translation; empty if there is none.
     fn text(&self) -> String;
 
-    /// All that was found. Its features have ids of `collected`, its edges labels for
-    /// [`step`](Self::step).
-    fn forest(&self, collected: &mut Collected) -> Forest;
+    /// All that was found, without features, and the score of every edge. Labels of edges are for
+    /// [`step`](Self::step) and [`features`](Self::features).
+    fn skeleton(&self) -> (Skeleton, Vec<f64>);
+
+    /// Tells the features of edges.
+    fn features<'f>(&'f self, collected: &mut Collected) -> Box<dyn Features + 'f>;
 
     /// What the edges with a label did; `None` where it is nothing to show.
     fn step(&self, label: u32) -> Option<Step>;
@@ -69,6 +72,15 @@ pub trait Outcome: Send {
     }
 }
 
+/// The features of edges by their labels, told to the [`Collected`] that this was made with.
+pub trait Features {
+    /// Those of the edge's rule.
+    fn rule(&self, label: u32, out: &mut Collected);
+
+    /// What the edge adds to them.
+    fn own(&self, label: u32, out: &mut Collected);
+}
+
 /// A translation of some words of a sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partial {
@@ -79,6 +91,15 @@ pub struct Partial {
     /// The score with what is hoped for the rest.
     pub estimate: f32,
     pub features: Vec<(u32, f32)>,
+}
+
+impl Partial {
+    /// The translation, with that of the rest behind it if it is `whole`.
+    pub fn string(&self, whole: bool) -> String {
+        let parts = [self.text.as_str(), if whole { &self.rest } else { "" }];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
+    }
 }
 
 /// A decoder with its weights; may be shared between threads.
@@ -130,19 +151,6 @@ pub struct Translated<'d> {
     decoder: &'d dyn Decode,
 }
 
-/// A translation read off a forest.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
-    pub text: String,
-    pub score: f64,
-    /// Ids of the names that came with the forest.
-    pub features: Vec<(u32, f32)>,
-    /// Labels of the rules, from the goal down; only if asked for.
-    pub steps: Vec<u32>,
-    /// Links between words of the two sentences; only if asked for.
-    pub links: Vec<(u32, u32)>,
-}
-
 impl Translated<'_> {
     /// The number of pieces that the sentence was cut into.
     pub fn pieces(&self) -> usize {
@@ -158,31 +166,61 @@ impl Translated<'_> {
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// All that was found, for the pieces one after the other.
-    pub fn forest(&self, collected: &mut Collected) -> Forest {
+    /// All that was found, for the pieces one after the other, and the score of every edge.
+    pub fn skeleton(&self) -> (Skeleton, Vec<f64>) {
         if let [(only, _)] = &self.parts[..] {
-            return only.forest(collected);
+            return only.skeleton();
         }
-        let mut builder = ForestBuilder::default();
+        let mut builder = SkeletonBuilder::default();
+        let mut scores = Vec::new();
         let mut before: Option<u32> = None;
         let mut labels = 0;
-        let both = builder.rule([], [Side::Gap(0), Side::Gap(1)]);
+        let both = builder.rule([Side::Gap(0), Side::Gap(1)]);
         for (part, _) in &self.parts {
-            let Some(goal) = builder.graft(&part.forest(collected), labels) else {
-                return ForestBuilder::default().finish();
+            let (skeleton, own) = part.skeleton();
+            let Some(goal) = builder.graft(&skeleton, labels) else {
+                return Default::default();
             };
+            scores.extend(own);
             labels += part.labels();
             before = Some(match before {
                 None => goal,
                 Some(left) => {
                     let node = builder.node();
-                    let edge = Edge { tails: [left, goal], rule: both, label: u32::MAX };
-                    builder.edge(edge, []);
+                    builder.edge(Edge { tails: [left, goal], rule: both, label: u32::MAX });
+                    scores.push(0.0);
                     node
                 }
             });
         }
-        builder.finish()
+        (builder.finish(), scores)
+    }
+
+    /// All that was found. Its features have ids of `collected`.
+    pub fn forest(&self, collected: &mut Collected) -> Forest {
+        let (skeleton, _) = self.skeleton();
+        let features = self.features(collected);
+        // A rule's features are those of any edge with it.
+        let mut labels = vec![u32::MAX; skeleton.rules()];
+        skeleton.edges().iter().for_each(|edge| labels[edge.rule as usize] = edge.label);
+        let (mut rules, mut own) = (Rows::default(), Rows::default());
+        for label in labels {
+            features.rule(label, collected);
+            rules.push(collected.take());
+        }
+        for edge in skeleton.edges() {
+            features.own(edge.label, collected);
+            own.push(collected.take());
+        }
+        drop(features);
+        Forest::new(skeleton, rules, own)
+    }
+
+    /// Tells the features of the edges of all pieces.
+    pub fn features<'f>(&'f self, collected: &mut Collected) -> impl Features + use<'f> {
+        Pieces(
+            self.parts.iter().map(|(part, _)| (part.features(collected), part.labels())).collect(),
+        )
     }
 
     /// The partial translations of all pieces; see [`Outcome::bins`].
@@ -210,32 +248,8 @@ impl Translated<'_> {
         names.iter().map(|name| self.decoder.weights().of(name)).collect()
     }
 
-    /// The `k` best translations of a forest, best first.
-    pub fn best(
-        &self,
-        forest: &Forest,
-        names: &Names,
-        k: usize,
-        unique: bool,
-        details: bool,
-    ) -> Vec<Reading> {
-        let scores = forest.scores(&self.weights(names));
-        let mut sum = FeatureSum::default();
-        let mut read = |derivation: Derivation| Reading {
-            text: forest.text(&derivation),
-            score: derivation.score,
-            features: sum.of(forest, &derivation).to_vec(),
-            steps: if details { labels(forest, &derivation) } else { Vec::new() },
-            links: if details { self.links(forest, &derivation) } else { Vec::new() },
-        };
-        match (k, unique) {
-            (1, _) => forest.viterbi(&scores).map(&mut read).into_iter().collect(),
-            _ => forest.best(&scores, unique).take(k).map(read).collect(),
-        }
-    }
-
     /// Links between words of the two sentences, by target and source.
-    pub fn links(&self, forest: &Forest, derivation: &Derivation) -> Vec<(u32, u32)> {
+    pub fn links(&self, forest: &Skeleton, derivation: &Derivation) -> Vec<(u32, u32)> {
         // Where the words of each rule went.
         let mut went: Vec<Vec<(usize, u32)>> = vec![Vec::new(); derivation.edges.len()];
         let mut position = 0;
@@ -261,7 +275,31 @@ impl Translated<'_> {
     }
 }
 
-fn labels(forest: &Forest, derivation: &Derivation) -> Vec<u32> {
-    let labels = derivation.edges.iter().map(|&edge| forest.edges()[edge as usize].label);
-    labels.filter(|&label| label != u32::MAX).collect()
+/// What tells the features of each piece, and how many labels the piece has.
+struct Pieces<'f>(Vec<(Box<dyn Features + 'f>, u32)>);
+
+impl Pieces<'_> {
+    fn find(&self, mut label: u32) -> Option<(&dyn Features, u32)> {
+        for (features, labels) in &self.0 {
+            if label < *labels {
+                return Some((&**features, label));
+            }
+            label -= labels;
+        }
+        None
+    }
+}
+
+impl Features for Pieces<'_> {
+    fn rule(&self, label: u32, out: &mut Collected) {
+        if let Some((features, label)) = self.find(label) {
+            features.rule(label, out);
+        }
+    }
+
+    fn own(&self, label: u32, out: &mut Collected) {
+        if let Some((features, label)) = self.find(label) {
+            features.own(label, out);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What the hierarchical decoder promises, on grammars small enough to try all derivations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tunesmith_rules::{Table, import_cdec};
 use tunesmith_search::features::templates::{self, Resources};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::hiero::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Given, Input, Outcome, Weights, decode};
+use tunesmith_search::{Given, Input, Named, Outcome, Translated, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A symbol of a rule: a gap or a word.
@@ -239,6 +239,38 @@ fn sparse() -> Extras {
     templates::make(&names, &Resources::default()).unwrap()
 }
 
+/// The list of a sentence against its forest: each string once, with the score of its best
+/// derivation, and features that add up to it, those that are always there first.
+fn check_list(found: &Translated<'_>, text: &str, k: usize, always: &[&str]) {
+    let mut named = Collected::default();
+    always.iter().for_each(|name| assert!((named.id(name) as usize) < always.len()));
+    let list = found.list(k, true, false, named).finish();
+    let mut collected = Collected::default();
+    let forest = found.forest(&mut collected);
+    let scores = forest.scores(&found.weights(&collected.names));
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    for one in forest.best(&scores, false).take(20_000) {
+        best.entry(forest.text(&one)).or_insert(one.score);
+    }
+    assert_eq!(list.hypotheses(), best.len().min(k));
+    assert!(list.scores().is_sorted_by(|a, b| a >= b));
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * (1.0 + a.abs().max(b.abs()));
+    let weights = found.weights(&list.names);
+    let mut seen = BTreeSet::new();
+    for at in 0..list.hypotheses() {
+        assert!(seen.insert(list.text(at)), "{} twice", list.text(at));
+        assert!(near(list.score(at), best[list.text(at)]), "{}", list.text(at));
+        let (ids, values) = list.features(at);
+        assert!(ids.iter().take(always.len()).copied().eq(0..always.len() as u32));
+        let product = |(&id, &value): (&u32, &f32)| weights[id as usize] * f64::from(value);
+        assert!(near(list.score(at), ids.iter().zip(values).map(product).sum()));
+    }
+    if let Some(score) = found.score() {
+        assert!(near(list.score(0), score));
+        assert!(list.text(0) == text || near(best[text], score));
+    }
+}
+
 const SPARSE: [(&str, f64); 6] = [
     ("TB:x~y", 0.6),
     ("TB:<s>~z", -0.9),
@@ -270,7 +302,7 @@ proptest! {
         let mut collected = Collected::default();
         let forest = found.forest(&mut collected);
         prop_assert_eq!(10f64.powf(forest.derivations()).round() as usize, all.len());
-        let best = found.best(&forest, &collected.names, all.len(), false, true);
+        let best = found.best(all.len(), false, &mut collected);
         prop_assert_eq!(best.len(), all.len());
         for (reading, (score, _)) in best.iter().zip(&all) {
             prop_assert!((reading.score - score).abs() < 1e-3, "{} {}", reading.score, score);
@@ -298,8 +330,7 @@ proptest! {
         let decoder = Decoder::new(model.clone(), named, settings);
         let found = decode(&decoder, &Input::plain(&text));
         let mut collected = Collected::default();
-        let forest = found.forest(&mut collected);
-        let best = found.best(&forest, &collected.names, 20, false, false);
+        let best = found.best(20, false, &mut collected);
         prop_assert!((best[0].score - found.score().unwrap()).abs() < 1e-4);
         let weights = found.weights(&collected.names);
         for reading in &best {
@@ -320,6 +351,25 @@ proptest! {
             prop_assert!((of("lm") - total).abs() < 1e-3, "{} {}", of("lm"), total);
             prop_assert_eq!(of("words") as usize, reading.text.split_whitespace().count());
         }
+    }
+
+    #[test]
+    fn a_list_holds_the_best_strings_of_the_forest(
+        rules in rules(),
+        text in sentence(5),
+        pop_limit in prop_oneof![Just(0usize), 1..30usize],
+        k in 1..40usize,
+        max_words in 2..7usize,
+        growing in any::<bool>(),
+    ) {
+        let model = model(&rules, 3, false, sparse());
+        let weights = [("lm", 0.4), ("words", -0.1), ("unknown", -1.0), ("arity-1", 0.2)];
+        let weights = [&weights[..], &CDEC[..1], &SPARSE].concat();
+        let settings =
+            Settings { pop_limit, max_span: 3, growing, max_words, ..Settings::default() };
+        let decoder = Decoder::new(model.clone(), Weights::new(weights), settings);
+        let found = decode(&decoder, &Input::plain(&text));
+        check_list(&found, &found.text(), k, &model.dense().names());
     }
 
     #[test]
@@ -378,8 +428,7 @@ fn steps_show_rules_and_links_follow_the_words() {
     let decoder = decoder(&model, &weights, 30);
     let found = decode(&decoder, &Input::plain("a neu b"));
     let mut collected = Collected::default();
-    let forest = found.forest(&mut collected);
-    let best = found.best(&forest, &collected.names, 1, false, true).remove(0);
+    let best = found.best(1, false, &mut collected).remove(0);
     assert_eq!(best.text, "neu z");
     let steps: Vec<_> = best.steps.iter().filter_map(|&label| found.step(label)).collect();
     let rule = steps.iter().find(|step| step.target.len() == 2).unwrap();

@@ -97,8 +97,7 @@ fn translations_score_at_least_what_those_of_cdec_do_and_its_derivations_are_fou
     for sentence in (0..300).step_by(20) {
         let found = decode(&decoder, &Input::plain(&texts[sentence]));
         let mut collected = Collected::default();
-        let forest = found.forest(&mut collected);
-        let ours = found.best(&forest, &collected.names, 500, true, false);
+        let ours = found.best(500, true, &mut collected);
         for theirs in list.iter().filter(|best| best.sentence == sentence) {
             let product: f64 = weights
                 .iter()

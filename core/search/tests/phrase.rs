@@ -9,7 +9,7 @@ use tunesmith_rules::{Table, import_moses};
 use tunesmith_search::features::templates::{Resources, make};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Input, Markup, Named, Outcome, Weights, decode};
+use tunesmith_search::{Input, Markup, Named, Outcome, Translated, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A phrase pair: source, target, four probabilities, six of orientation.
@@ -212,6 +212,38 @@ fn wide(distortion_limit: Option<usize>) -> Settings {
     }
 }
 
+/// The list of a sentence against its forest: each string once, with the score of its best
+/// derivation, and features that add up to it, those that are always there first.
+fn check_list(found: &Translated<'_>, text: &str, k: usize, always: &[&str]) {
+    let mut named = Collected::default();
+    always.iter().for_each(|name| assert!((named.id(name) as usize) < always.len()));
+    let list = found.list(k, true, false, named).finish();
+    let mut collected = Collected::default();
+    let forest = found.forest(&mut collected);
+    let scores = forest.scores(&found.weights(&collected.names));
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    for one in forest.best(&scores, false).take(20_000) {
+        best.entry(forest.text(&one)).or_insert(one.score);
+    }
+    assert_eq!(list.hypotheses(), best.len().min(k));
+    assert!(list.scores().is_sorted_by(|a, b| a >= b));
+    let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * (1.0 + a.abs().max(b.abs()));
+    let weights = found.weights(&list.names);
+    let mut seen = BTreeSet::new();
+    for at in 0..list.hypotheses() {
+        assert!(seen.insert(list.text(at)), "{} twice", list.text(at));
+        assert!(near(list.score(at), best[list.text(at)]), "{}", list.text(at));
+        let (ids, values) = list.features(at);
+        assert!(ids.iter().take(always.len()).copied().eq(0..always.len() as u32));
+        let product = |(&id, &value): (&u32, &f32)| weights[id as usize] * f64::from(value);
+        assert!(near(list.score(at), ids.iter().zip(values).map(product).sum()));
+    }
+    if let Some(score) = found.score() {
+        assert!(near(list.score(0), score));
+        assert!(list.text(0) == text || near(best[text], score));
+    }
+}
+
 fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-4 * (1.0 + a.abs().max(b.abs()))
 }
@@ -232,11 +264,10 @@ proptest! {
             None => prop_assert!(all.is_empty()),
             Some(score) => prop_assert!(close(score, best), "{score} {best}"),
         }
-        // And all derivations are in the forest, with their features.
+        // And all derivations are listed, with their features.
         let found = decode(&world.decoder, &Input::plain(&text));
         let mut collected = Collected::default();
-        let forest = found.forest(&mut collected);
-        let list = found.best(&forest, &collected.names, 100_000, false, false);
+        let list = found.best(100_000, false, &mut collected);
         prop_assert_eq!(list.len(), all.len());
         prop_assert!(list.is_sorted_by(|a, b| a.score >= b.score));
         let mut scores: Vec<f64> = all.iter().map(|one| one.2).collect();
@@ -262,7 +293,7 @@ proptest! {
             };
             prop_assert!(all.iter().find(same).is_some(), "{:?}", reading);
         }
-        let unique = found.best(&forest, &collected.names, 100_000, true, false);
+        let unique = found.best(100_000, true, &mut collected);
         let strings: BTreeSet<&str> = all.iter().map(|one| one.0.as_str()).collect();
         prop_assert_eq!(unique.len(), strings.len());
     }
@@ -334,14 +365,33 @@ proptest! {
         let decoder = Decoder::new(model, named, wide(limit));
         let found = decode(&decoder, &Input::plain(&text));
         let mut collected = Collected::default();
-        let forest = found.forest(&mut collected);
-        let best = found.best(&forest, &collected.names, 1, false, false);
+        let best = found.best(1, false, &mut collected);
         match (best.first(), found.score()) {
             (Some(reading), Some(score)) => {
                 prop_assert!(close(reading.score, score), "{} {score}", reading.score);
             }
             (reading, score) => prop_assert!(reading.is_none() && score.is_none()),
         }
+    }
+
+    #[test]
+    fn a_list_holds_the_best_strings_of_the_forest(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        k in 1..40usize, pop_limit in prop_oneof![Just(0usize), 1..20usize],
+        max_words in 2..6usize, sparse in any::<bool>(),
+    ) {
+        let names: &[&str] = if sparse { &["rule-id", "order", "bigrams"] } else { &[] };
+        let extras = make(names, &Resources::default()).unwrap();
+        let settings = Settings { pop_limit, max_words, ..wide(limit) };
+        let mut world = world(pairs, weights, settings.clone(), extras);
+        let more = [("TB:w~x", 0.7), ("TB:<s>~w", -0.4), ("TB:x~</s>", 0.3)];
+        world.weights.extend(more.map(|(name, weight)| (name.to_owned(), weight)));
+        let named = world.weights.iter().map(|(name, weight)| (name.as_str(), *weight));
+        let model = world.decoder.model().clone();
+        let decoder = Decoder::new(model.clone(), Weights::new(named), settings);
+        let text = words(&SOURCE, &source).join(" ");
+        let found = decode(&decoder, &Input::plain(&text));
+        check_list(&found, &found.text(), k, &model.dense().names());
     }
 
     #[test]
@@ -418,8 +468,7 @@ fn long_sentences_are_translated_in_pieces_and_nothing_is_lost() {
     assert_eq!(found.text(), text);
     assert_eq!(found.pieces(), 10);
     let mut collected = Collected::default();
-    let forest = found.forest(&mut collected);
-    let best = found.best(&forest, &collected.names, 3, false, true);
+    let best = found.best(3, false, &mut collected);
     assert_eq!(best[0].text, text);
     let score = found.score().unwrap();
     assert!(close(best[0].score, score), "{} {score}", best[0].score);

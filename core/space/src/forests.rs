@@ -5,7 +5,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use tunesmith_text::{AtomicWriter, Error, Names, Result, read_packed};
 
-use crate::forest::{Decoder, Derivation, Encoder, FeatureSum, Forest};
+use crate::forest::{Decoder, Derivation, Encoder, FeatureSum, Forest, Reader};
 use crate::pools::{Hypothesis, Pools, PoolsBuilder};
 
 const MAGIC: &[u8; 8] = b"tsforest";
@@ -78,23 +78,24 @@ impl Forests {
 
     /// The `k` best of each sentence as lists, best first; `unique` by string or not.
     pub fn lists(&self, weights: &[f64], k: usize, unique: bool) -> Pools {
-        type List = Vec<(String, Vec<(u32, f32)>, f64)>;
-        let list = |sum: &mut FeatureSum, forest: &Forest| -> List {
-            let best = forest.best(&forest.scores(weights), unique).take(k);
-            best.map(|one| (forest.text(&one), sum.of(forest, &one).to_vec(), one.score)).collect()
-        };
-        let lists: Vec<List> =
-            self.forests.par_iter().map_init(FeatureSum::default, list).collect();
-        let mut builder = PoolsBuilder::default();
-        builder.names = self.names.clone();
-        for list in lists {
-            builder.sentence(None);
-            for (text, features, score) in list {
-                let (text, features) = (text.as_str(), features.as_slice());
-                let score = Some(score);
-                builder.push(Hypothesis { text, features, score, ..Hypothesis::default() });
+        let list = |(reader, sum): &mut (Reader, FeatureSum), forest: &Forest| {
+            let mut list = PoolsBuilder::default();
+            list.sentence(None);
+            for one in forest.best(&forest.scores(weights), unique).take(k) {
+                list.push(Hypothesis {
+                    text: reader.text(forest, &one),
+                    features: sum.of(forest, &one),
+                    score: Some(one.score),
+                    ..Hypothesis::default()
+                });
             }
-        }
+            list
+        };
+        let lists: Vec<PoolsBuilder> =
+            self.forests.par_iter().map_init(Default::default, list).collect();
+        let mut builder = PoolsBuilder::default();
+        lists.into_iter().for_each(|list| builder.append(list));
+        builder.names = self.names.clone();
         builder.finish()
     }
 

@@ -8,7 +8,7 @@ mod space;
 mod texts;
 
 pub use forest::{
-    Agreement, Aim, Best, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
+    Agreement, Aim, Best, Choice, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
     ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Reader, Rows, Side, Skeleton,
     SkeletonBuilder, Unfolded, Viterbi, counted,
 };

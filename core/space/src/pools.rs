@@ -323,16 +323,10 @@ impl PoolsBuilder {
         if pools.rows.is_empty() {
             pools.rows.push(0);
         }
-        if hypothesis.features.is_sorted_by_key(|&(id, _)| id) {
-            pools.ids.extend(hypothesis.features.iter().map(|&(id, _)| id));
-            pools.values.extend(hypothesis.features.iter().map(|&(_, value)| value));
-        } else {
-            self.sorted.clear();
-            self.sorted.extend_from_slice(hypothesis.features);
-            self.sorted.sort_unstable_by_key(|&(id, _)| id);
-            pools.ids.extend(self.sorted.iter().map(|&(id, _)| id));
-            pools.values.extend(self.sorted.iter().map(|&(_, value)| value));
-        }
+        let start = pools.ids.len();
+        pools.ids.extend(hypothesis.features.iter().map(|&(id, _)| id));
+        pools.values.extend(hypothesis.features.iter().map(|&(_, value)| value));
+        sort_row(&mut pools.ids[start..], &mut pools.values[start..], &mut self.sorted);
         pools.rows.push(pools.ids.len());
         pools.texts.push(hypothesis.text);
         pools.scores.push(hypothesis.score.unwrap_or(f64::NAN));
@@ -345,6 +339,41 @@ impl PoolsBuilder {
         let width = self.columns.len();
         pools.cells.extend_from_slice(&hypothesis.columns[..hypothesis.columns.len().min(width)]);
         pools.cells.resize(pools.scores.len() * width, f64::NAN);
+    }
+
+    /// Adds the lists of further sentences, without keys or columns; their features get the ids
+    /// that their names have here.
+    pub fn append(&mut self, other: PoolsBuilder) {
+        assert!(self.columns.is_empty() && other.columns.is_empty(), "columns cannot be appended");
+        let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
+        let renamed = map.iter().enumerate().any(|(old, &new)| old as u32 != new);
+        let (pools, other) = (&mut self.pools, other.pools);
+        let (hypotheses, entries) = (pools.scores.len(), pools.ids.len());
+        pools.starts.extend(other.starts.iter().map(|start| hypotheses + start));
+        if pools.rows.is_empty() {
+            pools.rows.push(0);
+        }
+        pools.rows.extend(other.rows.iter().skip(1).map(|end| entries + end));
+        pools.ids.extend_from_slice(&other.ids);
+        pools.values.extend_from_slice(&other.values);
+        if renamed {
+            for row in hypotheses..hypotheses + other.scores.len() {
+                let range = pools.rows[row]..pools.rows[row + 1];
+                let (ids, values) = (&mut pools.ids[range.clone()], &mut pools.values[range]);
+                ids.iter_mut().for_each(|id| *id = map[*id as usize]);
+                sort_row(ids, values, &mut self.sorted);
+            }
+        }
+        if !other.extras.is_empty() && pools.extras.is_empty() {
+            (0..hypotheses).for_each(|_| pools.extras.push(""));
+        }
+        if !other.extras.is_empty() {
+            pools.extras.append(&other.extras);
+        } else if !pools.extras.is_empty() {
+            other.scores.iter().for_each(|_| pools.extras.push(""));
+        }
+        pools.texts.append(&other.texts);
+        pools.scores.extend_from_slice(&other.scores);
     }
 
     fn same(&self, position: usize, text: &str, features: &[(u32, f32)]) -> bool {
@@ -379,5 +408,18 @@ impl PoolsBuilder {
         pools.texts.shrink();
         pools.extras.shrink();
         pools
+    }
+}
+
+/// Puts ids in ascending order, and their values with them.
+fn sort_row(ids: &mut [u32], values: &mut [f32], sorted: &mut Vec<(u32, f32)>) {
+    if ids.is_sorted() {
+        return;
+    }
+    sorted.clear();
+    sorted.extend(ids.iter().copied().zip(values.iter().copied()));
+    sorted.sort_unstable_by_key(|&(id, _)| id);
+    for ((id, value), pair) in ids.iter_mut().zip(values).zip(&*sorted) {
+        (*id, *value) = *pair;
     }
 }

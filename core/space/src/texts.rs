@@ -12,6 +12,13 @@ impl Texts {
         self.ends.push(self.bytes.len() as u64);
     }
 
+    /// Adds all of another's.
+    pub fn append(&mut self, other: &Texts) {
+        let start = self.bytes.len() as u64;
+        self.bytes.push_str(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| start + end));
+    }
+
     pub fn get(&self, index: usize) -> &str {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]

@@ -143,3 +143,50 @@ proptest! {
         }
     }
 }
+
+/// A hypothesis: text, features by name, what is kept behind the score.
+type Whole = (u8, Vec<(u8, i8)>, bool);
+
+fn push(builder: &mut PoolsBuilder, (text, named, extra): &Whole) {
+    let mut features: Vec<(u32, f32)> = Vec::new();
+    for (name, value) in named {
+        let id = builder.names.intern(&format!("f{name}"));
+        if features.iter().all(|known| known.0 != id) {
+            features.push((id, f32::from(*value)));
+        }
+    }
+    let (text, extra) = (format!("t{text}"), if *extra { "0-0" } else { "" });
+    let hypothesis = Hypothesis { text: &text, features: &features, extra, ..Default::default() };
+    builder.push(Hypothesis { score: Some(named.len() as f64), ..hypothesis });
+}
+
+proptest! {
+    #[test]
+    fn lists_that_are_appended_are_those_that_were_pushed(
+        lists in prop::collection::vec(prop::collection::vec(
+            (0u8..9, prop::collection::vec((0u8..6, -3i8..4), 0..5), any::<bool>()), 0..4), 0..5),
+    ) {
+        let (mut pushed, mut appended) = (PoolsBuilder::default(), PoolsBuilder::default());
+        for list in &lists {
+            // Each part has names of its own, in its own order.
+            let mut part = PoolsBuilder::default();
+            for builder in [&mut pushed, &mut part] {
+                builder.sentence(None);
+                list.iter().for_each(|one| push(builder, one));
+            }
+            appended.append(part);
+        }
+        let (pushed, appended) = (pushed.finish(), appended.finish());
+        prop_assert!(pushed.names.iter().eq(appended.names.iter()));
+        prop_assert_eq!(pushed.starts(), appended.starts());
+        prop_assert_eq!(pushed.scores(), appended.scores());
+        for at in 0..pushed.hypotheses() {
+            prop_assert_eq!(pushed.features(at), appended.features(at));
+            prop_assert_eq!(pushed.text(at), appended.text(at));
+            prop_assert_eq!(pushed.extra(at), appended.extra(at));
+        }
+        for sentence in 0..lists.len() {
+            prop_assert_eq!(pushed.uniform(sentence), appended.uniform(sentence));
+        }
+    }
+}

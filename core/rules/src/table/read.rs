@@ -267,6 +267,13 @@ pub struct Entries<'t> {
     source: usize,
 }
 
+impl<'t> Entries<'t> {
+    /// The columns of the rule at a place, found without reading those before it.
+    pub fn scores(&self, place: usize) -> Option<&'t [f32]> {
+        self.scores.get(place * self.width..(place + 1) * self.width)
+    }
+}
+
 impl<'t> Iterator for Entries<'t> {
     type Item = Entry<'t>;
 

@@ -184,19 +184,28 @@ impl Collected {
     }
 
     pub fn put(&mut self, id: u32, value: f32) {
-        match self.at.entry(id) {
-            std::collections::hash_map::Entry::Occupied(at) => self.row[*at.get()].1 += value,
-            std::collections::hash_map::Entry::Vacant(at) => {
-                at.insert(self.row.len());
-                self.row.push((id, value));
-            }
+        // A few are looked through, many are looked up.
+        const FEW: usize = 16;
+        let known = match self.row.len() {
+            ..FEW => self.row.iter().position(|entry| entry.0 == id),
+            _ => self.at.get(&id).copied(),
+        };
+        if let Some(known) = known {
+            self.row[known].1 += value;
+            return;
+        }
+        self.row.push((id, value));
+        match self.row.len() {
+            ..FEW => {}
+            FEW => self.at.extend(self.row.iter().enumerate().map(|(at, entry)| (entry.0, at))),
+            more => drop(self.at.insert(id, more - 1)),
         }
     }
 
     /// The row that was collected; the next one begins.
-    pub fn take(&mut self) -> Vec<(u32, f32)> {
+    pub fn take(&mut self) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.at.clear();
-        std::mem::take(&mut self.row)
+        self.row.drain(..)
     }
 }
 

@@ -30,7 +30,7 @@ fn written(source: &str, target: &str, links: &[Link]) -> WrittenRule {
 
 /// Names with their values, sorted.
 fn taken(collected: &mut Collected) -> Vec<(String, f32)> {
-    let row = collected.take();
+    let row: Vec<_> = collected.take().collect();
     let name = |id| collected.names.name(id).unwrap().to_owned();
     let mut named: Vec<_> = row.into_iter().map(|(id, value)| (name(id), value)).collect();
     named.sort_by(|one, other| one.0.cmp(&other.0));

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 use tunesmith_rules::Symbol;
-use tunesmith_space::{Edge, Forest, ForestBuilder, Side};
+use tunesmith_space::{Edge, Side, Skeleton, SkeletonBuilder};
 
 use super::chart::{Bundle, Chart, From, NONE, Way};
 use super::decoder::Decoder;
 use super::search::{ranges, source_side};
 use crate::Sentence;
 use crate::features::{Collected, Rule, Sink, Total};
-use crate::outcome::{Origin, Outcome, Step};
+use crate::outcome::{Features, Origin, Outcome, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -35,11 +35,7 @@ impl<'d> Found<'d> {
         let mut found = Found { decoder, sentence, chart, goal, best, evaluated };
         for at in 0..found.goal.len() {
             let vertex = found.goal[at];
-            let mut total = Total { weights: &decoder.weighted.named, sum: 0.0 };
-            found.end_strings(vertex, &mut total);
-            let score = found.chart.vertices[vertex as usize].score
-                + decoder.weighted.lm * found.end(vertex)
-                + total.sum as f32;
+            let score = found.chart.vertices[vertex as usize].score + found.end_score(vertex);
             if score > found.best.1 {
                 found.best = (vertex, score);
             }
@@ -51,6 +47,14 @@ impl<'d> Found<'d> {
     fn end(&self, vertex: u32) -> f32 {
         let lm = &self.decoder.model.lm;
         lm.score(self.chart.vertices[vertex as usize].ends.right(), lm.end_id()).0.log10
+    }
+
+    /// What the end of the sentence adds to the score.
+    fn end_score(&self, vertex: u32) -> f32 {
+        let weighted = &self.decoder.weighted;
+        let mut total = Total { weights: &weighted.named, sum: 0.0 };
+        self.end_strings(vertex, &mut total);
+        weighted.lm * self.end(vertex) + total.sum as f32
     }
 
     fn end_strings(&self, vertex: u32, out: &mut dyn Sink) {
@@ -110,73 +114,6 @@ impl<'d> Found<'d> {
     fn is_first(&self, bundle: &Bundle) -> bool {
         self.chart.from(bundle) == From::First
     }
-
-    fn rule_features(&self, way: &Way, ids: &Ids, out: &mut Collected) {
-        let model = &self.decoder.model;
-        let dense = &model.dense;
-        let bundle = &self.chart.bundles[way.bundle as usize];
-        match self.chart.from(bundle) {
-            From::First => return,
-            From::Glue => return out.put(ids.glue, 1.0),
-            From::PassThrough => out.put(ids.unknown, 1.0),
-            From::Given(score) => out.put(ids.given, score),
-            From::Table(_) => {
-                if let Some(arity) = &ids.arity {
-                    out.put(arity[self.chart.group(bundle).gaps], 1.0);
-                }
-            }
-        }
-        let (mut words, mut unknown) = (0, 0);
-        for &symbol in self.target(way) {
-            if let Symbol::Word(word) = symbol {
-                words += 1;
-                unknown += u32::from(self.sentence.lm_id(word) == 0);
-            }
-        }
-        out.put(ids.words, dense.words.1 * words as f32);
-        out.put(ids.lm_unknown, unknown as f32);
-        self.with_rule(way, |rule| {
-            if !rule.scores.is_empty() {
-                for (&id, (_, score)) in ids.scores.iter().zip(&dense.scores) {
-                    out.put(id, score.of(rule.scores));
-                }
-            }
-            model.extras.rule.iter().for_each(|feature| feature.find(rule, out));
-        });
-        if !matches!(self.chart.from(bundle), From::Table(_)) {
-            self.place_features(way, out);
-        }
-    }
-
-    fn place_features(&self, way: &Way, out: &mut Collected) {
-        let (span, gaps) = ranges(&self.chart.bundles[way.bundle as usize]);
-        self.with_rule(way, |rule| {
-            for feature in &self.decoder.model.extras.place {
-                feature.find(rule, &self.sentence, span.clone(), &gaps, out);
-            }
-        });
-    }
-
-    fn own_features(&self, way: &Way, ids: &Ids, out: &mut Collected) {
-        let model = &self.decoder.model;
-        out.put(ids.lm, way.lm * model.dense.lm.1);
-        let bundle = &self.chart.bundles[way.bundle as usize];
-        if !model.extras.place.is_empty() && matches!(self.chart.from(bundle), From::Table(_)) {
-            self.place_features(way, out);
-        }
-        let width = model.extras.string.len();
-        for (at, feature) in model.extras.string.iter().enumerate() {
-            let tails = way.tails.iter().filter(|&&tail| tail != NONE);
-            let states: Vec<u64> =
-                tails.map(|&tail| self.chart.strings[tail as usize * width + at]).collect();
-            feature.join(self.target(way), &states, &self.sentence, out);
-        }
-    }
-
-    fn end_features(&self, vertex: u32, ids: &Ids, out: &mut Collected) {
-        out.put(ids.lm, self.end(vertex) * self.decoder.model.dense.lm.1);
-        self.end_strings(vertex, out);
-    }
 }
 
 impl Outcome for Found<'_> {
@@ -204,45 +141,45 @@ impl Outcome for Found<'_> {
         words.join(" ")
     }
 
-    fn forest(&self, collected: &mut Collected) -> Forest {
-        let ids = Ids::new(self, collected);
+    fn skeleton(&self) -> (Skeleton, Vec<f64>) {
+        let chart = &self.chart;
         let mut export = Export {
             found: self,
-            builder: ForestBuilder::default(),
+            builder: SkeletonBuilder::default(),
+            scores: Vec::new(),
             rules: FxHashMap::default(),
             words: FxHashMap::default(),
-            ids,
         };
-        let size = self.chart.vertices.len();
-        let mut wanted = vec![false; size];
+        let mut wanted = vec![false; chart.vertices.len()];
         self.goal.iter().for_each(|&vertex| wanted[vertex as usize] = true);
-        for &vertex in self.chart.order.iter().rev() {
+        for &vertex in chart.order.iter().rev() {
             if wanted[vertex as usize] {
-                let tails =
-                    self.chart.ways_to(vertex).flat_map(|way| self.chart.ways[way as usize].tails);
+                let tails = chart.ways_to(vertex).flat_map(|way| chart.ways[way as usize].tails);
                 tails.filter(|&tail| tail != NONE).for_each(|tail| wanted[tail as usize] = true);
             }
         }
-        let mut numbers = vec![Edge::NONE; size];
-        for &vertex in self.chart.order.iter().filter(|&&vertex| wanted[vertex as usize]) {
-            if self.chart.vertices[vertex as usize].ways == NONE {
+        let mut numbers = vec![Edge::NONE; chart.vertices.len()];
+        for &vertex in chart.order.iter().filter(|&&vertex| wanted[vertex as usize]) {
+            if chart.vertices[vertex as usize].ways == NONE {
                 continue;
             }
             numbers[vertex as usize] = export.builder.node();
-            for number in self.chart.ways_to(vertex) {
-                export.edge(number, &numbers, collected);
+            for number in chart.ways_to(vertex) {
+                export.edge(number, &numbers);
             }
         }
         export.builder.node();
-        for &vertex in &self.goal {
+        for (label, &vertex) in (chart.ways.len() as u32..).zip(&self.goal) {
             let tail = numbers[vertex as usize];
-            let side = (tail != Edge::NONE).then_some(Side::Gap(0));
-            let rule = export.builder.rule([], side);
-            self.end_features(vertex, &export.ids, collected);
-            let edge = Edge { tails: [tail, Edge::NONE], rule, label: NONE };
-            export.builder.edge(edge, collected.take());
+            let rule = export.builder.rule((tail != Edge::NONE).then_some(Side::Gap(0)));
+            export.builder.edge(Edge { tails: [tail, Edge::NONE], rule, label });
+            export.scores.push(f64::from(self.end_score(vertex)));
         }
-        export.builder.finish()
+        (export.builder.finish(), export.scores)
+    }
+
+    fn features<'f>(&'f self, collected: &mut Collected) -> Box<dyn Features + 'f> {
+        Box::new(Told { found: self, ids: Ids::new(self, collected) })
     }
 
     fn step(&self, label: u32) -> Option<Step> {
@@ -280,28 +217,27 @@ impl Outcome for Found<'_> {
     }
 
     fn labels(&self) -> u32 {
-        self.chart.ways.len() as u32
+        (self.chart.ways.len() + self.goal.len()) as u32
     }
 }
 
-/// What the making of a forest keeps.
+/// What the making of a skeleton keeps.
 struct Export<'f, 'd> {
     found: &'f Found<'d>,
-    builder: ForestBuilder,
+    builder: SkeletonBuilder,
+    scores: Vec<f64>,
     /// By group and entry.
     rules: FxHashMap<(u32, u32), u32>,
     words: FxHashMap<u32, u32>,
-    ids: Ids,
 }
 
 impl Export<'_, '_> {
-    fn edge(&mut self, label: u32, numbers: &[u32], collected: &mut Collected) {
+    fn edge(&mut self, label: u32, numbers: &[u32]) {
         let found = self.found;
         let way = &found.chart.ways[label as usize];
         let bundle = &found.chart.bundles[way.bundle as usize];
         let known = self.rules.get(&(bundle.group, way.entry)).copied();
         let rule = known.unwrap_or_else(|| {
-            found.rule_features(way, &self.ids, collected);
             let mut side = Vec::new();
             for &symbol in found.target(way) {
                 side.push(match symbol {
@@ -315,7 +251,7 @@ impl Export<'_, '_> {
                 });
             }
             side.truncate(if found.is_first(bundle) { 1 } else { side.len() });
-            let rule = self.builder.rule(collected.take(), side);
+            let rule = self.builder.rule(side);
             self.rules.insert((bundle.group, way.entry), rule);
             rule
         });
@@ -324,14 +260,97 @@ impl Export<'_, '_> {
         if found.is_first(bundle) {
             tails = [tails[1], Edge::NONE];
         }
-        let edge = Edge { tails, rule, label };
-        let extras = &found.decoder.model.extras;
-        if extras.place.is_empty() && extras.string.is_empty() {
-            let lm = way.lm * found.decoder.model.dense.lm.1;
-            return self.builder.edge(edge, [(self.ids.lm, lm)]);
+        self.builder.edge(Edge { tails, rule, label });
+        self.scores.push(f64::from(way.own));
+    }
+}
+
+/// The features of ways, and of the end of the sentence.
+struct Told<'f, 'd> {
+    found: &'f Found<'d>,
+    ids: Ids,
+}
+
+impl Told<'_, '_> {
+    fn place(&self, way: &Way, out: &mut Collected) {
+        let found = self.found;
+        if found.decoder.model.extras.place.is_empty() {
+            return;
         }
-        found.own_features(way, &self.ids, collected);
-        self.builder.edge(edge, collected.take());
+        let (span, gaps) = ranges(&found.chart.bundles[way.bundle as usize]);
+        found.with_rule(way, |rule| {
+            for feature in &found.decoder.model.extras.place {
+                feature.find(rule, &found.sentence, span.clone(), &gaps, out);
+            }
+        });
+    }
+}
+
+impl Features for Told<'_, '_> {
+    fn rule(&self, label: u32, out: &mut Collected) {
+        let (found, ids) = (self.found, &self.ids);
+        let Some(way) = found.chart.ways.get(label as usize) else { return };
+        let model = &found.decoder.model;
+        let dense = &model.dense;
+        let bundle = &found.chart.bundles[way.bundle as usize];
+        match found.chart.from(bundle) {
+            From::First => return,
+            From::Glue => return out.put(ids.glue, 1.0),
+            From::PassThrough => out.put(ids.unknown, 1.0),
+            From::Given(score) => out.put(ids.given, score),
+            From::Table(node) => {
+                if let Some(arity) = &ids.arity {
+                    out.put(arity[found.chart.group(bundle).gaps], 1.0);
+                }
+                let place = found.chart.entry(way).place as usize;
+                let columns = model.table.entries(node).scores(place);
+                for (&id, (_, score)) in ids.scores.iter().zip(&dense.scores) {
+                    out.put(id, columns.map_or(0.0, |columns| score.of(columns)));
+                }
+            }
+        }
+        let (mut words, mut unknown) = (0, 0);
+        for &symbol in found.target(way) {
+            if let Symbol::Word(word) = symbol {
+                words += 1;
+                unknown += u32::from(found.sentence.lm_id(word) == 0);
+            }
+        }
+        out.put(ids.words, dense.words.1 * words as f32);
+        out.put(ids.lm_unknown, unknown as f32);
+        if !model.extras.rule.is_empty() {
+            found.with_rule(way, |rule| {
+                model.extras.rule.iter().for_each(|feature| feature.find(rule, out));
+            });
+        }
+        if !matches!(found.chart.from(bundle), From::Table(_)) {
+            self.place(way, out);
+        }
+    }
+
+    fn own(&self, label: u32, out: &mut Collected) {
+        let (found, ids) = (self.found, &self.ids);
+        let model = &found.decoder.model;
+        let Some(way) = found.chart.ways.get(label as usize) else {
+            let goal = (label as usize).checked_sub(found.chart.ways.len());
+            if let Some(&vertex) = goal.and_then(|goal| found.goal.get(goal)) {
+                out.put(ids.lm, found.end(vertex) * model.dense.lm.1);
+                found.end_strings(vertex, out);
+            }
+            return;
+        };
+        out.put(ids.lm, way.lm * model.dense.lm.1);
+        let bundle = &found.chart.bundles[way.bundle as usize];
+        if matches!(found.chart.from(bundle), From::Table(_)) {
+            self.place(way, out);
+        }
+        let width = model.extras.string.len();
+        for (at, feature) in model.extras.string.iter().enumerate() {
+            let tails = way.tails.iter().filter(|&&tail| tail != NONE);
+            let states: Vec<u64> =
+                tails.map(|&tail| found.chart.strings[tail as usize * width + at]).collect();
+            feature.join(found.target(way), &states, &found.sentence, out);
+        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a search found: the best translation, and the forest of all.
 
-use tunesmith_space::{Edge, FeatureSum, Forest, ForestBuilder, Side};
+use rustc_hash::FxHashMap;
+use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 
-use super::options::{Choice, Choices, From};
-use super::search::{Arc, Graph, NONE, join, orientations};
-use crate::features::{Collected, Neighbour, Orientation};
-use crate::outcome::{Origin, Outcome, Partial, Step};
+use super::options::{Choices, From};
+use super::search::{Graph, NONE, join, orientations};
+use crate::features::{Collected, Extras, Neighbour, Orientation};
+use crate::outcome::{Features, Origin, Outcome, Partial, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -49,22 +50,18 @@ impl<'d> Found<'d> {
     fn partial(
         &self,
         last: usize,
-        complete: bool,
-        ids: &Ids,
+        features: &Told<'_, '_>,
         collected: &mut Collected,
         sum: &mut FeatureSum,
     ) -> Partial {
         let mut chain = Vec::new();
-        let mut own = Vec::new();
         let mut at = last;
         loop {
             let arc = self.graph.arcs[at];
-            let choice = &self.choices.list[arc.choice as usize];
             chain.push(arc.choice);
-            self.rule_features(choice, ids, collected);
-            collected.take().into_iter().for_each(|(id, value)| sum.add_one(id, value));
-            self.own_features(&arc, complete && at == last, ids, collected, &mut own);
-            own.iter().for_each(|&(id, value)| sum.add_one(id, value));
+            features.rule(at as u32, collected);
+            features.own(at as u32, collected);
+            collected.take().for_each(|(id, value)| sum.add_one(id, value));
             at = match self.graph.nodes[arc.from as usize].arc {
                 NONE => break,
                 before => before as usize,
@@ -117,77 +114,6 @@ impl<'d> Found<'d> {
         let known = |arc: u32| (arc != NONE).then_some(arc as usize);
         std::iter::successors(known(first), move |&arc| known(self.graph.arcs[arc].next))
     }
-
-    fn rule_features(&self, choice: &Choice, ids: &Ids, out: &mut Collected) {
-        let model = &self.choices.decoder.model;
-        let list = &self.choices.lists[choice.list as usize];
-        out.put(ids.words, model.dense.words.1 * f32::from(choice.length));
-        out.put(ids.phrases, model.dense.phrases.1);
-        match list.from {
-            From::Table(_) => {}
-            From::Unknown => out.put(ids.unknown, model.dense.unknown.1),
-            From::Given(score) => out.put(ids.given, score),
-        }
-        self.choices.with_rule(choice, |rule| {
-            if !rule.scores.is_empty() {
-                for (&id, (_, score)) in ids.scores.iter().zip(&model.dense.scores) {
-                    out.put(id, score.of(rule.scores));
-                }
-            }
-            model.extras.rule.iter().for_each(|feature| feature.find(rule, out));
-            for feature in &model.extras.string {
-                feature.join(rule.target, &[], rule.words, out);
-            }
-            for feature in &model.extras.place {
-                feature.find(rule, &self.choices.sentence, list.span.clone(), &[], out);
-            }
-        });
-    }
-
-    /// What a phrase adds behind a node: ids in ascending order but for those of extra features.
-    fn own_features(
-        &self,
-        arc: &Arc,
-        complete: bool,
-        ids: &Ids,
-        collected: &mut Collected,
-        out: &mut Vec<(u32, f32)>,
-    ) {
-        let model = &self.choices.decoder.model;
-        let node = &self.graph.nodes[arc.from as usize];
-        let choice = &self.choices.list[arc.choice as usize];
-        let last = self.choices.list.get(node.last as usize);
-        let blocks = model.dense.reordering.as_ref().is_some_and(|model| model.blocks);
-        let lies = orientations(&self.graph, blocks, node, choice);
-        out.clear();
-        out.push((ids.lm, arc.lm * std::f32::consts::LN_10));
-        let jump = usize::from(choice.start).abs_diff(usize::from(node.end));
-        if jump > 0 {
-            out.push((ids.distortion, -(jump as f32)));
-        }
-        if !ids.reordering.is_empty() {
-            out.push((ids.reordering[lies[0]], self.choices.orders(choice)[lies[0]]));
-            if let Some(last) = last {
-                out.push((ids.reordering[3 + lies[1]], self.choices.orders(last)[3 + lies[1]]));
-            }
-        }
-        if model.extras.order.is_empty() && model.extras.string.is_empty() {
-            return;
-        }
-        let phrases = [Some(choice), last];
-        for ((side, phrase), lies) in Neighbour::ALL.into_iter().zip(phrases).zip(lies) {
-            let Some(phrase) = phrase else { continue };
-            self.choices.with_rule(phrase, |rule| {
-                for feature in &model.extras.order {
-                    feature.find(rule, side, Orientation::ALL[lies], collected);
-                }
-            });
-        }
-        let width = model.extras.string.len();
-        let states = &self.graph.strings[arc.from as usize * width..][..width];
-        join(&self.choices, states, choice, complete, collected, |_| {});
-        out.extend(collected.take());
-    }
 }
 
 impl Outcome for Found<'_> {
@@ -200,9 +126,10 @@ impl Outcome for Found<'_> {
         self.joined(self.best().into_iter().flat_map(words))
     }
 
-    fn forest(&self, collected: &mut Collected) -> Forest {
-        let mut builder = ForestBuilder::default();
-        let Some(goal) = self.graph.goal else { return builder.finish() };
+    fn skeleton(&self) -> (Skeleton, Vec<f64>) {
+        let mut builder = SkeletonBuilder::default();
+        let mut scores = Vec::new();
+        let Some(goal) = self.graph.goal else { return (builder.finish(), scores) };
         // Nodes are numbered in the order of their stacks; what leads to the goal is marked.
         let mut wanted = vec![false; goal as usize + 1];
         wanted[goal as usize] = true;
@@ -211,44 +138,46 @@ impl Outcome for Found<'_> {
                 self.arcs(node).for_each(|arc| wanted[self.graph.arcs[arc].from as usize] = true);
             }
         }
-        let ids = Ids::new(&self.choices, collected);
         let mut rules = vec![NONE; self.choices.list.len()];
-        let mut spelled = rustc_hash::FxHashMap::default();
+        let mut side = Vec::new();
+        let mut spelled = FxHashMap::default();
         let mut numbers = vec![NONE; goal as usize + 1];
-        let mut own = Vec::new();
         for node in (0..=goal).filter(|&node| wanted[node as usize]) {
             numbers[node as usize] = builder.node();
             if self.graph.nodes[node as usize].arc == NONE {
                 // Where every derivation begins.
-                let rule = builder.rule([], []);
-                builder.edge(Edge { tails: [Edge::NONE; 2], rule, label: NONE }, []);
+                let rule = builder.rule([]);
+                builder.edge(Edge { tails: [Edge::NONE; 2], rule, label: NONE });
+                scores.push(0.0);
             }
-            for arc in self.arcs(node) {
-                let arc = self.graph.arcs[arc];
-                let choice = &self.choices.list[arc.choice as usize];
-                if rules[arc.choice as usize] == NONE {
-                    let mut side = vec![Side::Gap(0)];
+            for number in self.arcs(node) {
+                let arc = &self.graph.arcs[number];
+                let rule = &mut rules[arc.choice as usize];
+                if *rule == NONE {
+                    side.push(Side::Gap(0));
+                    let choice = &self.choices.list[arc.choice as usize];
                     for &word in self.choices.target(choice) {
                         let spell = || builder.word(self.word(word));
                         side.push(Side::Word(*spelled.entry(word).or_insert_with(spell)));
                     }
-                    self.rule_features(choice, &ids, collected);
-                    rules[arc.choice as usize] = builder.rule(collected.take(), side);
+                    *rule = builder.rule(side.drain(..));
                 }
-                self.own_features(&arc, node == goal, &ids, collected, &mut own);
-                let edge = Edge {
-                    tails: [numbers[arc.from as usize], Edge::NONE],
-                    rule: rules[arc.choice as usize],
-                    label: arc.choice,
-                };
-                builder.edge(edge, own.iter().copied());
+                let tails = [numbers[arc.from as usize], Edge::NONE];
+                builder.edge(Edge { tails, rule: *rule, label: number as u32 });
+                let before = self.graph.nodes[arc.from as usize].score;
+                scores.push(f64::from(arc.score) - f64::from(before));
             }
         }
-        builder.finish()
+        (builder.finish(), scores)
+    }
+
+    fn features<'f>(&'f self, collected: &mut Collected) -> Box<dyn Features + 'f> {
+        Box::new(Told::new(self, collected))
     }
 
     fn step(&self, label: u32) -> Option<Step> {
-        let choice = self.choices.list.get(label as usize)?;
+        let arc = self.graph.arcs.get(label as usize)?;
+        let choice = &self.choices.list[arc.choice as usize];
         let span = usize::from(choice.start)..usize::from(choice.end);
         let words = self.choices.target(choice);
         Some(Step {
@@ -265,11 +194,11 @@ impl Outcome for Found<'_> {
     }
 
     fn labels(&self) -> u32 {
-        self.choices.list.len() as u32
+        self.graph.arcs.len() as u32
     }
 
     fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
-        let ids = Ids::new(&self.choices, collected);
+        let features = Told::new(self, collected);
         let mut sum = FeatureSum::default();
         let mut made = Vec::new();
         for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
@@ -281,13 +210,96 @@ impl Outcome for Found<'_> {
                     false => vec![self.graph.nodes[node as usize].arc as usize],
                 };
                 for arc in arcs {
-                    bin.push(self.partial(arc, complete, &ids, collected, &mut sum));
+                    bin.push(self.partial(arc, &features, collected, &mut sum));
                 }
             }
             bin.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
             made.push(bin);
         }
         Some(made)
+    }
+}
+
+/// The features of arcs.
+struct Told<'f, 'd> {
+    found: &'f Found<'d>,
+    ids: Ids,
+}
+
+impl<'f, 'd> Told<'f, 'd> {
+    fn new(found: &'f Found<'d>, collected: &mut Collected) -> Told<'f, 'd> {
+        Told { found, ids: Ids::new(&found.choices, collected) }
+    }
+}
+
+impl Features for Told<'_, '_> {
+    fn rule(&self, label: u32, out: &mut Collected) {
+        let (choices, ids) = (&self.found.choices, &self.ids);
+        let Some(arc) = self.found.graph.arcs.get(label as usize) else { return };
+        let choice = &choices.list[arc.choice as usize];
+        let model = &choices.decoder.model;
+        let list = &choices.lists[choice.list as usize];
+        out.put(ids.words, model.dense.words.1 * f32::from(choice.length));
+        out.put(ids.phrases, model.dense.phrases.1);
+        match list.from {
+            From::Table(node) => {
+                let entry = list.targets.list[choice.place as usize].entry;
+                let columns = model.table.entries(node).scores(entry as usize);
+                for (&id, (_, score)) in ids.scores.iter().zip(&model.dense.scores) {
+                    out.put(id, columns.map_or(0.0, |columns| score.of(columns)));
+                }
+            }
+            From::Unknown => out.put(ids.unknown, model.dense.unknown.1),
+            From::Given(score) => out.put(ids.given, score),
+        }
+        let Extras { rule, string, place, .. } = &model.extras;
+        if rule.is_empty() && string.is_empty() && place.is_empty() {
+            return;
+        }
+        choices.with_rule(choice, |found| {
+            rule.iter().for_each(|feature| feature.find(found, out));
+            for feature in string {
+                feature.join(found.target, &[], found.words, out);
+            }
+            for feature in place {
+                feature.find(found, &choices.sentence, list.span.clone(), &[], out);
+            }
+        });
+    }
+
+    fn own(&self, label: u32, out: &mut Collected) {
+        let (choices, ids, graph) = (&self.found.choices, &self.ids, &self.found.graph);
+        let Some(arc) = graph.arcs.get(label as usize) else { return };
+        let model = &choices.decoder.model;
+        let node = &graph.nodes[arc.from as usize];
+        let choice = &choices.list[arc.choice as usize];
+        let last = choices.list.get(node.last as usize);
+        let blocks = model.dense.reordering.as_ref().is_some_and(|model| model.blocks);
+        let lies = orientations(graph, blocks, node, choice);
+        out.put(ids.lm, arc.lm * std::f32::consts::LN_10);
+        let jump = usize::from(choice.start).abs_diff(usize::from(node.end));
+        if jump > 0 {
+            out.put(ids.distortion, -(jump as f32));
+        }
+        if !ids.reordering.is_empty() {
+            out.put(ids.reordering[lies[0]], choices.orders(choice)[lies[0]]);
+            if let Some(last) = last {
+                out.put(ids.reordering[3 + lies[1]], choices.orders(last)[3 + lies[1]]);
+            }
+        }
+        let phrases = [Some(choice), last];
+        let sides = Neighbour::ALL.into_iter().zip(phrases).zip(lies);
+        for ((side, phrase), lies) in sides.filter(|_| !model.extras.order.is_empty()) {
+            let Some(phrase) = phrase else { continue };
+            choices.with_rule(phrase, |rule| {
+                for feature in &model.extras.order {
+                    feature.find(rule, side, Orientation::ALL[lies], out);
+                }
+            });
+        }
+        let width = model.extras.string.len();
+        let states = &graph.strings[arc.from as usize * width..][..width];
+        join(choices, states, choice, label >= graph.last, out, |_| {});
     }
 }
 

@@ -130,6 +130,8 @@ pub struct Graph {
     pub covers: Covers,
     /// The node that covers everything.
     pub goal: Option<u32>,
+    /// The first of the arcs that lead there.
+    pub last: u32,
     /// Cells whose exact score was asked for.
     pub evaluated: u64,
 }
@@ -194,6 +196,7 @@ pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32
             stacks: vec![Stack::default(); words + 1],
             covers: Covers::new(words, &choices.future),
             goal: None,
+            last: NONE,
             evaluated: 0,
         },
         cubes: (0..=words).map(|_| Vec::new()).collect(),
@@ -217,6 +220,7 @@ pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32
     search.graph.stacks[0].nodes.push(0);
     search.expand(0);
     for stack in 1..=words {
+        search.graph.last = search.graph.arcs.len() as u32;
         search.fill(stack);
         search.prune(stack);
         search.expand(stack);

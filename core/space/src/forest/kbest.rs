@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashSet;
+use hashbrown::HashTable;
 
 use super::print::{Print, Prints};
 use super::{Derivation, Edge, Skeleton, Viterbi};
@@ -38,7 +38,6 @@ pub struct Best<'a> {
     stack: Vec<u32>,
     /// The derivation of the goal that comes next.
     next: Next,
-    walk: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,18 +48,20 @@ enum Next {
     Nothing,
 }
 
-/// An edge over derivations of its tails, which are numbers of what was made.
+/// An edge over derivations of its tails.
 #[derive(Debug, Clone, Copy)]
-struct Choice {
-    score: f64,
-    edge: u32,
-    tails: [u32; 2],
+pub struct Choice {
+    pub score: f64,
+    pub edge: u32,
+    /// Numbers of what was made, lower than the number of this; [`Edge::NONE`] without a tail.
+    pub tails: [u32; 2],
 }
 
 /// A derivation of a node.
 #[derive(Debug, Clone, Copy)]
 struct Made {
     choice: Choice,
+    node: u32,
     /// The next best of the same node, [`UNKNOWN`] or [`NOTHING`].
     next: u32,
 }
@@ -97,17 +98,16 @@ struct Node {
     /// The last choice, and whether what follows it in each of its tails is still to be queued.
     last: Choice,
     pending: [bool; 2],
-    /// The derivation made last, and how many there are.
+    /// The derivation made last.
     end: u32,
-    count: u32,
 }
 
 /// The strings of all that was made.
 struct Strings {
     words: Prints,
     prints: Vec<Print>,
-    /// Those of nodes that have many.
-    seen: FxHashSet<(u32, Print)>,
+    /// What was made for opened nodes, by node and string.
+    seen: HashTable<u32>,
 }
 
 impl Strings {
@@ -116,19 +116,17 @@ impl Strings {
         self.words.edge(skeleton, choice.edge as usize, print)
     }
 
-    /// Whether a node has no such string yet. A few are looked through, many are looked up.
-    fn is_new(&mut self, made: &[Made], node: u32, count: u32, print: Print) -> bool {
-        const FEW: u32 = 8;
-        let mut all = std::iter::successors(Some(node), |&at| {
-            Some(made[at as usize].next).filter(|&next| next < NOTHING)
-        });
-        if count < FEW {
-            return all.all(|at| self.prints[at as usize] != print);
+    /// Notes what is made next, or the best, of a node; false if the node has such a string.
+    fn note(&mut self, made: &[Made], node: u32, print: Print, number: u32) -> bool {
+        let prints = &self.prints;
+        let same = |&at: &u32| prints[at as usize] == print && made[at as usize].node == node;
+        let hash = |at: &u32| prints[*at as usize].mixed(made[*at as usize].node);
+        let key = print.mixed(node);
+        if self.seen.find(key, same).is_some() {
+            return false;
         }
-        if count == FEW {
-            self.seen.extend(all.map(|at| (node, self.prints[at as usize])));
-        }
-        self.seen.insert((node, print))
+        self.seen.insert_unique(key, number, hash);
+        true
     }
 }
 
@@ -144,6 +142,7 @@ impl<'a> Best<'a> {
                     // The best of a tail has the tail's number.
                     tails: edge.map_or([Edge::NONE; 2], |edge| skeleton.edges[edge].tails),
                 },
+                node: node as u32,
                 next: if edge.is_some() { UNKNOWN } else { NOTHING },
             }
         };
@@ -152,7 +151,8 @@ impl<'a> Best<'a> {
             let mut strings = Strings {
                 words: Prints::new(skeleton),
                 prints: Vec::with_capacity(made.len()),
-                seen: FxHashSet::default(),
+                // Growing costs more than the room.
+                seen: HashTable::with_capacity(made.len() + skeleton.edges.len()),
             };
             for Made { choice, .. } in &made {
                 let print = match choice.edge {
@@ -173,7 +173,6 @@ impl<'a> Best<'a> {
             nodes: Vec::new(),
             stack: Vec::new(),
             next: goal.map_or(Next::Nothing, |goal| Next::Made(goal as u32)),
-            walk: Vec::new(),
         }
     }
 
@@ -202,8 +201,11 @@ impl<'a> Best<'a> {
                 last: best,
                 pending: best.tails.map(|tail| tail != Edge::NONE),
                 end: node,
-                count: 1,
             });
+            if let Some(strings) = &mut self.strings {
+                let print = strings.prints[node as usize];
+                strings.note(&self.made, node, print, node);
+            }
         }
         self.places[node as usize] as usize
     }
@@ -214,7 +216,7 @@ impl<'a> Best<'a> {
         self.stack.push(node);
         while let Some(&node) = self.stack.last() {
             let place = self.open(node);
-            let Node { last, pending, end, count, .. } = self.nodes[place];
+            let Node { last, pending, end, .. } = self.nodes[place];
             if let Some(gap) = pending.iter().position(|&pending| pending) {
                 let next = self.made[last.tails[gap] as usize].next;
                 if next == UNKNOWN {
@@ -244,22 +246,20 @@ impl<'a> Best<'a> {
             opened.pending = [first, tails[1] != Edge::NONE];
             if let Some(strings) = &mut self.strings {
                 let print = strings.print(self.skeleton, &choice);
-                if !strings.is_new(&self.made, node, count, print) {
+                if !strings.note(&self.made, node, print, self.made.len() as u32) {
                     continue;
                 }
                 strings.prints.push(print);
             }
-            let opened = &mut self.nodes[place];
-            opened.count += 1;
-            opened.end = self.made.len() as u32;
-            self.made[end as usize].next = opened.end;
-            self.made.push(Made { choice, next: UNKNOWN });
+            self.nodes[place].end = self.made.len() as u32;
+            self.made[end as usize].next = self.made.len() as u32;
+            self.made.push(Made { choice, node, next: UNKNOWN });
             self.stack.pop();
         }
     }
 
-    /// Puts the next derivation in the place of another; false if there is none.
-    pub fn advance(&mut self, derivation: &mut Derivation) -> bool {
+    /// Makes the next derivation of the goal; returns its number among all that was made.
+    pub fn advance(&mut self) -> Option<u32> {
         if let Next::Behind(last) = self.next {
             if self.made[last as usize].next == UNKNOWN
                 && let Some(goal) = self.skeleton.goal()
@@ -271,17 +271,26 @@ impl<'a> Best<'a> {
                 made => Next::Made(made),
             };
         }
-        let Next::Made(first) = self.next else { return false };
-        self.next = Next::Behind(first);
-        derivation.score = self.made[first as usize].choice.score;
-        derivation.edges.clear();
-        self.walk.push(first);
-        while let Some(at) = self.walk.pop() {
-            let Choice { edge, tails, .. } = self.made[at as usize].choice;
-            derivation.edges.push(edge);
-            self.walk.extend(tails.into_iter().rev().filter(|&tail| tail != Edge::NONE));
+        let Next::Made(number) = self.next else { return None };
+        self.next = Next::Behind(number);
+        Some(number)
+    }
+
+    /// What was made with a number.
+    pub fn choice(&self, number: u32) -> Choice {
+        self.made[number as usize].choice
+    }
+
+    /// What was made with a number, down to its leaves.
+    pub fn derivation(&self, number: u32) -> Derivation {
+        let mut edges = Vec::new();
+        let mut walk = vec![number];
+        while let Some(at) = walk.pop() {
+            let choice = self.choice(at);
+            edges.push(choice.edge);
+            walk.extend(choice.tails.into_iter().rev().filter(|&tail| tail != Edge::NONE));
         }
-        true
+        Derivation { score: self.choice(number).score, edges }
     }
 }
 
@@ -289,7 +298,6 @@ impl Iterator for Best<'_> {
     type Item = Derivation;
 
     fn next(&mut self) -> Option<Derivation> {
-        let mut derivation = Derivation { score: 0.0, edges: Vec::new() };
-        self.advance(&mut derivation).then_some(derivation)
+        self.advance().map(|number| self.derivation(number))
     }
 }

@@ -19,7 +19,7 @@ pub use derivation::{Derivation, FeatureSum, Reader};
 pub use file::{Decoder, Encoder};
 pub use gains::{Aim, GramSearch};
 pub use inside::{Join, Marginals};
-pub use kbest::Best;
+pub use kbest::{Best, Choice};
 pub use rows::Rows;
 pub use skeleton::{Edge, Side, Skeleton, SkeletonBuilder};
 pub use space::{ForestSpace, Reach};

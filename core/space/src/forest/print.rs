@@ -1,7 +1,5 @@
 //! Fingerprints of strings that can be put together.
 
-use std::hash::{Hash, Hasher};
-
 use rustc_hash::FxHashMap;
 
 use super::{Side, Skeleton};
@@ -9,43 +7,70 @@ use super::{Side, Skeleton};
 const PRIME: u64 = (1 << 61) - 1;
 const BASES: [u64; 2] = [0x0e3d_2c85_9b1f_4a67, 0x1b07_c5e1_64d9_3f2b];
 
-/// A word string as two affine maps `x -> scale·x + shift` modulo the prime 2⁶¹ - 1. To join two
-/// strings is to compose their maps, so the print of a derivation costs one step for each symbol of
-/// its last rule, however long the string. Different strings of n words have the same print with a
-/// probability of about (n / 2⁶¹)².
+/// A word string as the values of two polynomials modulo the prime 2⁶¹ - 1. Strings are joined by
+/// moving the first up by the length of the second, so the print of a derivation costs one step for
+/// each symbol of its last rule, however long the string. Different strings of n words have the
+/// same print with a probability of about (n / 2⁶¹)².
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Print {
-    scale: [u64; 2],
-    shift: [u64; 2],
+    values: [u64; 2],
+    length: u32,
 }
 
 impl Print {
-    pub const EMPTY: Print = Print { scale: [1; 2], shift: [0; 2] };
+    pub const EMPTY: Print = Print { values: [0; 2], length: 0 };
 
     fn word(code: u64) -> Self {
-        Print { scale: BASES, shift: [code; 2] }
+        Print { values: [code; 2], length: 1 }
     }
 
+    /// The string and a number as one number for tables.
     #[inline]
-    pub fn then(self, next: Print) -> Print {
-        if self == Print::EMPTY {
-            return next;
-        }
-        if next == Print::EMPTY {
-            return self;
-        }
-        let lane = |lane: usize| {
-            let scale = multiply(next.scale[lane], self.scale[lane]);
-            (scale, fold(multiply(next.scale[lane], self.shift[lane]) + next.shift[lane]))
-        };
-        let (one, two) = (lane(0), lane(1));
-        Print { scale: [one.0, two.0], shift: [one.1, two.1] }
+    pub fn mixed(self, number: u32) -> u64 {
+        let key = (self.values[0] ^ u64::from(number) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Tables look at both ends.
+        key ^ key >> 32
     }
 }
 
-impl Hash for Print {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.shift[0]);
+/// Powers of the bases.
+#[derive(Debug)]
+struct Powers(Vec<[u64; 2]>);
+
+impl Powers {
+    #[inline]
+    fn join(&self, first: Print, second: Print) -> Print {
+        if first.length == 0 {
+            return second;
+        }
+        let up = self.of(second.length);
+        let lane = |lane: usize| fold(multiply(up[lane], first.values[lane]) + second.values[lane]);
+        Print { values: [lane(0), lane(1)], length: first.length + second.length }
+    }
+
+    #[inline]
+    fn of(&self, length: u32) -> [u64; 2] {
+        match self.0.get(length as usize) {
+            Some(&known) => known,
+            None => self.far(length),
+        }
+    }
+
+    /// Of a long string.
+    #[cold]
+    fn far(&self, length: u32) -> [u64; 2] {
+        let last = self.0.len() as u32 - 1;
+        let (one, two) = (self.of(last), self.of(length - last));
+        [multiply(one[0], two[0]), multiply(one[1], two[1])]
+    }
+}
+
+impl Default for Powers {
+    fn default() -> Powers {
+        const KNOWN: usize = 256;
+        let next =
+            |last: &[u64; 2]| Some([multiply(last[0], BASES[0]), multiply(last[1], BASES[1])]);
+        Powers(std::iter::successors(Some([1; 2]), next).take(KNOWN).collect())
     }
 }
 
@@ -65,6 +90,7 @@ pub(super) struct Prints {
     parts: Vec<(Print, Option<u8>)>,
     /// Where the parts of each rule end.
     ends: Vec<u32>,
+    powers: Powers,
 }
 
 impl Prints {
@@ -75,12 +101,16 @@ impl Prints {
             Print::word(*codes.entry(word).or_insert(next))
         };
         let words: Vec<Print> = forest.words.iter().map(print).collect();
-        let mut prints = Prints { parts: Vec::new(), ends: Vec::with_capacity(forest.rules()) };
+        let mut prints = Prints {
+            parts: Vec::with_capacity(2 * forest.rules()),
+            ends: Vec::with_capacity(forest.rules()),
+            powers: Powers::default(),
+        };
         for rule in 0..forest.rules() as u32 {
             let mut joined = Print::EMPTY;
             for symbol in forest.side(rule) {
                 match symbol {
-                    Side::Word(word) => joined = joined.then(words[word as usize]),
+                    Side::Word(word) => joined = prints.powers.join(joined, words[word as usize]),
                     Side::Gap(gap) => {
                         prints.parts.push((joined, Some(gap as u8)));
                         joined = Print::EMPTY;
@@ -101,9 +131,11 @@ impl Prints {
         let start = rule.checked_sub(1).map_or(0, |last| self.ends[last]) as usize;
         let mut print = Print::EMPTY;
         for &(words, tail) in &self.parts[start..self.ends[rule] as usize] {
-            print = print.then(words);
+            if words.length > 0 {
+                print = self.powers.join(print, words);
+            }
             if let Some(tail) = tail {
-                print = print.then(gap(usize::from(tail)));
+                print = self.powers.join(print, gap(usize::from(tail)));
             }
         }
         print
@@ -116,16 +148,22 @@ mod tests {
 
     use super::*;
 
+    fn of(words: &[u64]) -> Print {
+        let powers = Powers(Powers::default().0[..3].to_vec());
+        words.iter().fold(Print::EMPTY, |print, &code| powers.join(print, Print::word(code)))
+    }
+
     proptest! {
         #[test]
         fn a_print_does_not_depend_on_how_the_string_was_put_together(
             words in proptest::collection::vec(1u64..4, 0..9), cut in 0usize..9
         ) {
-            let of = |words: &[u64]| {
-                words.iter().fold(Print::EMPTY, |print, &code| print.then(Print::word(code)))
-            };
             let cut = cut.min(words.len());
-            prop_assert_eq!(of(&words[..cut]).then(of(&words[cut..])), of(&words));
+            for known in [2, 4, 256] {
+                let powers = Powers(Powers::default().0[..known].to_vec());
+                let joined = powers.join(of(&words[..cut]), of(&words[cut..]));
+                prop_assert_eq!(joined, of(&words));
+            }
         }
 
         #[test]
@@ -133,9 +171,6 @@ mod tests {
             a in proptest::collection::vec(1u64..3, 0..6),
             b in proptest::collection::vec(1u64..3, 0..6),
         ) {
-            let of = |words: &[u64]| {
-                words.iter().fold(Print::EMPTY, |print, &code| print.then(Print::word(code)))
-            };
             prop_assert_eq!(of(&a) == of(&b), a == b);
         }
     }
