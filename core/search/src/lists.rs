@@ -215,6 +215,8 @@ impl<'s> Parts<'s> {
     }
 }
 
+type Row = Box<[(u32, f32)]>;
+
 /// Features of edges, found when they are asked for.
 struct EdgeRows<'s> {
     skeleton: &'s Skeleton,
@@ -225,10 +227,10 @@ struct EdgeRows<'s> {
     /// What the dense features of each row are.
     values: Vec<f32>,
     /// The others of each row.
-    sparse: Vec<Vec<(u32, f32)>>,
+    sparse: Vec<Row>,
     any_sparse: bool,
     /// Of each rule, if it is known.
-    rules: Vec<Option<Box<[(u32, f32)]>>>,
+    rules: Vec<Option<Row>>,
 }
 
 impl<'s> EdgeRows<'s> {
@@ -271,7 +273,7 @@ impl<'s> EdgeRows<'s> {
             }
         }
         self.any_sparse |= !sparse.is_empty();
-        self.sparse.push(sparse);
+        self.sparse.push(sparse.into());
         self.places[edge as usize] = row as u32;
         row
     }

@@ -249,7 +249,7 @@ fn check_list(found: &Translated<'_>, text: &str, k: usize, always: &[&str]) {
     let forest = found.forest(&mut collected);
     let scores = forest.scores(&found.weights(&collected.names));
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
-    for one in forest.best(&scores, false).take(20_000) {
+    for one in forest.best(&scores, true).take(5_000) {
         best.entry(forest.text(&one)).or_insert(one.score);
     }
     assert_eq!(list.hypotheses(), best.len().min(k));
