@@ -36,14 +36,15 @@ class LineSearch:
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more: of `restarts` at most
-    `forest_restarts` are made. Kernels: `core/solve/src/line`.
+    `forest_restarts` are made; a single one lies around what the start weights led to.
+    Kernels: `core/solve/src/line`.
     """
 
     restarts: int = 20
     directions: int = 0
     tolerance: float = 1e-5
     most_moves: int = 200
-    forest_restarts: int = 3
+    forest_restarts: int = 1
     scale_free: ClassVar[bool] = True
 
     def epochs(

@@ -46,7 +46,7 @@ def mert(
     restarts: int = 20,
     directions: int = 0,
     tolerance: float = 1e-5,
-    forest_restarts: int = 3,
+    forest_restarts: int = 1,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 

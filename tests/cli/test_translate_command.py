@@ -373,7 +373,7 @@ def test_a_grammar_of_cdec_is_used_as_it_is(model: Path) -> None:
 
 
 def test_consensus_is_one_of_the_best(model: Path) -> None:
-    for options in (["--nbest", 20], []):
+    for options in (["--nbest", 20], [], ["--alpha", 10]):
         ran = translated(model, "Das Haus ist alt.\n\n", "--mbr", "bleu", *options)
         assert ran.code == 0, ran.err
         assert ran.out == "The house is old.\n\n"

@@ -129,6 +129,15 @@ def translate(
             "the best so many.",
         ),
     ] = None,
+    alpha: Annotated[
+        float,
+        typer.Option(
+            "--alpha",
+            metavar="X",
+            min=0.0,
+            help="With --mbr: probabilities are as exp(X · score); small weights want more.",
+        ),
+    ] = 1.0,
     tokenized: Annotated[
         bool,
         typer.Option(
@@ -218,7 +227,7 @@ def translate(
                     else translator.forests(lines, **how)
                 )
                 sources = agreed.sources or []
-                for text in agreed.outputs(agreed.consensus(translator.weights, threads=threads)):
+                for text in agreed.outputs(agreed.consensus(translator.weights, alpha, threads)):
                     print(translator.restored(text))
             elif lists is None or json or explain:
                 found = translator.batch(lines, details=2 if explain else int(json), **how)
