@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,8 @@ Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
+# Strings of a forest that stand for it where points are searched.
+LISTED = 100
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,9 @@ class LineSearch:
     best of the first. Every point is an epoch; the best so far is proposed.
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
-    It holds far more lines than a list, and each search costs that much more: of `restarts` at most
-    `forest_restarts` are made; a single one lies around what the start weights led to.
+    It holds far more lines than a list, and each search costs that much more. So the points are
+    searched on the lists of the forests' best strings; the best of them is where the second and
+    last climb over the forests begins.
     Kernels: `core/solve/src/line`.
     """
 
@@ -44,7 +47,6 @@ class LineSearch:
     directions: int = 0
     tolerance: float = 1e-5
     most_moves: int = 200
-    forest_restarts: int = 1
     scale_free: ClassVar[bool] = True
 
     def epochs(
@@ -61,17 +63,16 @@ class LineSearch:
                 f"MERT over {len(free)} features would take very long",
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
-        search = _core.LineSearch(
-            task.pools.core, task.table, task.metric.native, free.tolist(), task.threads
-        )
+        if isinstance(task.pools, Forests):
+            yield from self._over_forests(task, start, seed, state)
+            return
+        search = self._search(task, free)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
         restarts = self.restarts
-        if isinstance(task.pools, Forests):
-            restarts = min(restarts, self.forest_restarts)
         spread = Within(task.lists(start).pools).spread() if restarts else np.ones(len(start))
         base = best if state is None else np.array(state["base"])
 
@@ -100,6 +101,46 @@ class LineSearch:
                 }
                 facts = {"updates": moves, "reached": reached}
                 yield Epoch(number + 1, best, now, facts, number == restarts)
+
+    def _search(self, task: Task, free: npt.NDArray[np.int64]) -> _core.LineSearch:
+        return _core.LineSearch(
+            task.pools.core, task.table, task.metric.native, free.tolist(), task.threads
+        )
+
+    def _over_forests(
+        self,
+        task: Task,
+        start: Vector,
+        seed: int,
+        state: Mapping[str, npt.NDArray[Any]] | None,
+    ) -> Iterator[Epoch]:
+        """Climb from the start weights, then from what lists of the best strings led to."""
+        free = np.flatnonzero(task.free)
+        search = self._search(task, free)
+        best, gain, done = task.clip(start), -np.inf, 0
+        if state is not None:
+            best, gain = np.array(state["weights"]), float(state["gain"][0])
+            done = int(state["done"][0])
+        for number in range(done, 2 if self.restarts else 1):
+            point = task.clip(start) if number == 0 else self._on_lists(task, best, seed)
+            rng = np.random.default_rng([seed, number])
+            weights, reached, moves = self._climb(task, search, free, point, rng)
+            if reached > gain:
+                best, gain = weights, reached
+            now: State = {
+                "weights": best,
+                "gain": np.array([gain]),
+                "done": np.array([number + 1]),
+            }
+            last = number == (1 if self.restarts else 0)
+            yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
+
+    def _on_lists(self, task: Task, start: Vector, seed: int) -> Vector:
+        """Return the best point of a search over lists of the best strings under the weights."""
+        assert isinstance(task.pools, Forests)
+        lists = replace(task, pools=task.pools.kbest(start, LISTED, threads=task.threads))
+        *_, last = self.epochs(lists, start, seed)
+        return last.weights
 
     def _climb(
         self,

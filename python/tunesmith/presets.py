@@ -46,18 +46,17 @@ def mert(
     restarts: int = 20,
     directions: int = 0,
     tolerance: float = 1e-5,
-    forest_restarts: int = 1,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
-    exact best step. From the start weights and `restarts` random points, `forest_restarts` at most
-    on forests.
+    exact best step. From the start weights and `restarts` random points; on forests from the start
+    weights and from the best that their lists of 100 lead to.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum.
     """
-    return LineSearch(restarts, directions, tolerance, forest_restarts=forest_restarts)
+    return LineSearch(restarts, directions, tolerance)
 
 
 @preset

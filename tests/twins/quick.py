@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 QUICK: dict[str, dict[str, Any]] = {
-    "mert": {"restarts": 3, "forest_restarts": 3, "directions": 1},
+    "mert": {"restarts": 4, "directions": 1},
     "pro": {"rounds": 4, "samples": 300, "interpolate": 0.5},
     "kbmira": {"passes": 6},
     "mira": {"passes": 5},
