@@ -19,10 +19,10 @@ from tunesmith.losses import Loss
 from tunesmith.ranking import Ramp, Ranking
 from tunesmith.risk import Risk
 
-# The largest step of the margin tuners, a tenth of what the papers give: on saved lists the two are
+# The largest step of the margin tuners, a third of what the papers give: on saved lists the two are
 # equal, but with a live decoder one of 0.01 can turn weights so far that only bad hypotheses are
 # left to learn from.
-C = 0.001
+C = 0.003
 
 # "All" candidates of a live decoder (Eidelman 2012).
 WHOLE = 50_000
@@ -239,7 +239,7 @@ def mira_cp(
 def rm(
     *,
     c: float = C,
-    bound: float = 1.0,
+    bound: float = 10.0,
     price: float = C,
     k: int = 500,
     passes: int = 20,
@@ -256,7 +256,9 @@ def rm(
 
     After the step on (y+, y-): if s(y+) - s(y_w) > B for the lowest-scoring y_w, go back by
     min(D, (Δs - B)/‖Δf‖²); if some s(y) > s(y+) + B, forward likewise. B → ∞ is MIRA.
-    price is D; the paper has C = D = 0.01, and D = 0.1 for sparse features.
+    bound is B, in the size of scores: the paper's 1 shrinks weights whose scores spread further;
+    what MIRA's spread grows to, which events tell, is a good one. price is D; the paper has
+    C = D = 0.01, and D = 0.1 for sparse features.
 
     Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper.
     """
@@ -278,7 +280,7 @@ def rm(
 def rm_cp(
     *,
     c: float = C,
-    bound: float = 1.0,
+    bound: float = 10.0,
     price: float = C,
     k: int = 500,
     passes: int = 20,
