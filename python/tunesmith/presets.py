@@ -239,7 +239,7 @@ def mira_cp(
 def rm(
     *,
     c: float = C,
-    bound: float = 10.0,
+    bound: float = 30.0,
     price: float = C,
     k: int = 500,
     passes: int = 20,
@@ -280,7 +280,7 @@ def rm(
 def rm_cp(
     *,
     c: float = C,
-    bound: float = 10.0,
+    bound: float = 30.0,
     price: float = C,
     k: int = 500,
     passes: int = 20,
