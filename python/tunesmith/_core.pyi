@@ -137,7 +137,7 @@ class Pools:
     def take(self, table: Table, positions: NDArray[np.int64]) -> NDArray[np.float64]: ...
     def oracle(self, table: Table, metric: Metric, best: bool) -> NDArray[np.int64]: ...
     def consensus(
-        self, weights: NDArray[np.float64], alpha: float, threads: int = 0
+        self, weights: NDArray[np.float64], alpha: float | None, threads: int = 0
     ) -> NDArray[np.int64]: ...
 
 # Forests
@@ -180,7 +180,7 @@ class Forests:
     def consensus(
         self,
         weights: NDArray[np.float64],
-        alpha: float = 1.0,
+        alpha: float | None = 1.0,
         pops: int = 20,
         threads: int = 0,
     ) -> list[str | None]: ...

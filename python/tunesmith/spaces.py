@@ -101,7 +101,7 @@ class Spaces(ABC):
 
     @abstractmethod
     def consensus(
-        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+        self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
     ) -> Positions:
         """Return the hypotheses of highest BLEU against the expected n-gram counts under exp(α s).
 
@@ -299,7 +299,7 @@ class Pools(Spaces):
         return self.core.oracle(self.table(metric), metric.native, best)
 
     def consensus(
-        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+        self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
     ) -> Positions:
         """Return the hypothesis of each list that the others agree with best."""
         return self.core.consensus(self.vector(weights), alpha, threads)
@@ -554,7 +554,7 @@ class Forests(Spaces):
         return self._positions(texts)
 
     def consensus(
-        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+        self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
     ) -> Positions:
         """Return the string of each forest that all its derivations agree with best.
 

@@ -201,7 +201,7 @@ impl Forests {
         &self,
         py: Python<'_>,
         weights: PyReadonlyArray1<'_, f64>,
-        alpha: f64,
+        alpha: Option<f64>,
         pops: usize,
         threads: usize,
     ) -> PyResult<Vec<Option<String>>> {

@@ -367,7 +367,7 @@ impl Pools {
         &self,
         py: Python<'py>,
         weights: PyReadonlyArray1<'_, f64>,
-        alpha: f64,
+        alpha: Option<f64>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let weights = weights.as_slice()?.to_vec();

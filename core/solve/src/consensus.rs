@@ -12,19 +12,39 @@ use tunesmith_space::{
     Agreement, Aim, Derivation, Expected, Forest, Forests, GramSearch, ORDER, Pools, counted,
 };
 
+/// How much less the logarithm of the hundredth string's probability is than that of the best, in
+/// lists and in forests, where nobody says how sharp probabilities are to be. Scores have any size,
+/// so their own spread is the unit; a forest has many more strings behind the hundredth.
+const SHARPNESS: (f64, f64) = (3.0, 10.0);
+const HUNDREDTH: usize = 99;
+
 /// Expected n-grams that the search in a forest knows of; those it finds are compared by all.
 const KNOWN: usize = 500;
 
 /// The position of each list's consensus, -1 for an empty list.
-pub fn consensus(pools: &Pools, weights: &[f64], alpha: f64) -> Vec<i64> {
+///
+/// Without `alpha` it is chosen for each sentence by the spread of its scores.
+pub fn consensus(pools: &Pools, weights: &[f64], alpha: Option<f64>) -> Vec<i64> {
     let choose = |sentence: usize| {
         let list = pools.list(sentence);
         let mut scores = Vec::new();
         pools.dot(sentence, weights, &mut scores);
         let texts: Vec<&str> = list.clone().map(|hypothesis| pools.text(hypothesis)).collect();
+        let alpha = alpha.unwrap_or_else(|| {
+            let mut sorted = scores.clone();
+            sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+            sharpened(SHARPNESS.0, sorted.into_iter())
+        });
         agreed(&texts, &scores, alpha).map_or(-1, |place| (list.start + place) as i64)
     };
     (0..pools.sentences()).into_par_iter().map(choose).collect()
+}
+
+/// What to multiply scores by, given those of the best strings in order.
+fn sharpened(sharpness: f64, mut best: impl Iterator<Item = f64>) -> f64 {
+    let first = best.next().unwrap_or(0.0);
+    let last = best.take(HUNDREDTH).last().unwrap_or(first);
+    if first > last { sharpness / (first - last) } else { 1.0 }
 }
 
 fn agreed(texts: &[&str], scores: &[f64], alpha: f64) -> Option<usize> {
@@ -68,12 +88,16 @@ fn best<'a>(
 pub fn forest_consensus(
     forests: &Forests,
     weights: &[f64],
-    alpha: f64,
+    alpha: Option<f64>,
     pops: usize,
 ) -> Vec<Option<String>> {
     let choose = |forest: &Forest| {
         let scores = forest.scores(weights);
         let first = forest.viterbi(&scores)?;
+        let alpha = alpha.unwrap_or_else(|| {
+            let best = forest.best(&scores, true).take(HUNDREDTH + 1);
+            sharpened(SHARPNESS.1, best.map(|one| one.score))
+        });
         let mut agreement = forest.agreement(&scores, alpha, pops);
         let expected = Expected::new(&agreement, KNOWN);
         let bleu = Bleu::new(ORDER);

@@ -260,8 +260,8 @@ proptest! {
             }
             // With counts that are exact and a search without limits, the string is as good as
             // any of the list.
-            let text = forest_consensus(&forests, &here, alpha, usize::MAX)[sentence].clone();
-            let place = consensus(&pools, &here, alpha)[sentence] as usize;
+            let text = forest_consensus(&forests, &here, Some(alpha), usize::MAX)[sentence].clone();
+            let place = consensus(&pools, &here, Some(alpha))[sentence] as usize;
             let gain = |text: &str| {
                 let mut tokens = Vec::new();
                 let mut with = wanted.clone();
@@ -277,8 +277,8 @@ proptest! {
         pools in lists(), here in [-8i8..9, -8i8..9], alpha in 0.1f64..3.0, pops in 0usize..3
     ) {
         let here = here.map(|value| f64::from(value) / 4.0);
-        let found = forest_consensus(&Forests::of_lists(&pools), &here, alpha, pops);
-        for (found, place) in found.iter().zip(consensus(&pools, &here, alpha)) {
+        let found = forest_consensus(&Forests::of_lists(&pools), &here, Some(alpha), pops);
+        for (found, place) in found.iter().zip(consensus(&pools, &here, Some(alpha))) {
             let wanted = usize::try_from(place).ok().map(|place| pools.text(place));
             prop_assert_eq!(found.as_deref(), wanted);
         }

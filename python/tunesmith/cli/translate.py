@@ -130,14 +130,15 @@ def translate(
         ),
     ] = None,
     alpha: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--alpha",
             metavar="X",
             min=0.0,
-            help="With --mbr: probabilities are as exp(X · score); small weights want more.",
+            help="With --mbr: probabilities are as exp(X · score); without, X is chosen by the "
+            "spread of each sentence's scores.",
         ),
-    ] = 1.0,
+    ] = None,
     tokenized: Annotated[
         bool,
         typer.Option(
