@@ -104,6 +104,14 @@ def test_sentences_that_changed_are_told_also_by_a_run_that_was_stopped(
     assert RunDirectory(tmp_path / "stopped").changes() == rows
 
 
+def test_forests_are_pruned_and_keep_their_best(world: Path) -> None:
+    whole = source(world, "hiero", space="forest", density=None).decode(POOR["hiero"])
+    pruned = source(world, "hiero", space="forest", density=2.0).decode(POOR["hiero"])
+    assert pruned.hypotheses < whole.hypotheses / 2
+    one, other = (each.outputs(each.best(POOR["hiero"])) for each in (whole, pruned))
+    assert one == other
+
+
 def test_features_are_met_on_the_way(world: Path) -> None:
     tuner = cast(Online, make_tuner("mira"))
     found = learn(world, replace(tuner, passes=2), "rule-id", "bigrams", iterations=2)
