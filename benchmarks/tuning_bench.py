@@ -258,7 +258,7 @@ def regimes(setting: Setting) -> Outcome:
     common = {
         "shared": str(setting.shared),
         "seed": 1,
-        "iterations": 1 if setting.quick else 4,
+        "iterations": 1 if setting.quick else 3,
         "sentences": 100 if setting.quick else None,
     }
 
@@ -291,15 +291,17 @@ def regimes(setting: Setting) -> Outcome:
             "at most",
         ),
     ]
-    adagrad = {"decoder": "phrase", "preset": "adagrad", "iterations": 1 if setting.quick else 10}
+    adagrad = {"decoder": "phrase", "preset": "adagrad", "iterations": 1 if setting.quick else 5}
     dense = run("adagrad, dense", **adagrad)
     sparse = run("adagrad, green2013", **adagrad, templates=["green2013"], options={"l1": 0.001})
     outcome.claims.append(
         Claim("an epoch with sparse features / dense", sparse["cpu"] / dense["cpu"], 1.3, "at most")
     )
-    spread = {"decoder": "hiero"}
-    for preset in ("mira", "rm"):
-        found = run(f"{preset}, serial, one thread", **spread, preset=preset)
+    for preset, options in (("mira", None), ("rm", {"bound": 2.0})):
+        what = "rm, B = 2, one thread" if options else "mira, one thread"
+        found = run(
+            what, decoder="hiero", preset=preset, **({"options": options} if options else {})
+        )
         told = [f"{e['spread']['mean']:.1f} ± {e['spread']['sd']:.1f}" for e in found["epochs"]]
         outcome.notes.append(f"Spread of {preset} by pass: {', '.join(told)}.")
     return outcome
