@@ -16,10 +16,21 @@ README = Path(__file__).parents[2] / "README.md"
 @pytest.fixture
 def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_sample(tmp_path, count=40, size=8)
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.de").write_text("Das Haus ist klein.\nEin Buch.\nDas Buch.\n" * 5)
-        (tmp_path / f"{name}.en").write_text("The house is small.\nA book.\nThe book.\n" * 5)
-    (tmp_path / "test.en").write_text("The house.\n")
+    # Something is said in two ways, and the tuning set prefers the one that is not chosen at first.
+    texts = {
+        "train": (
+            "Das Haus ist klein.\nEin Buch.\nEin Buch.\nDas Buch.\n" * 5,
+            "The house is small.\nA book.\nA very nice book.\nThe book.\n" * 5,
+        ),
+        "dev": (
+            "Das Haus ist klein.\nEin Buch.\n" * 5,
+            "The house is small.\nA book.\n" * 5,
+        ),
+        "test": ("Das Haus.\n", "The house.\n"),
+    }
+    for name, (source, target) in texts.items():
+        (tmp_path / f"{name}.de").write_text(source)
+        (tmp_path / f"{name}.en").write_text(target)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
