@@ -180,8 +180,8 @@ class Forests:
     def consensus(
         self,
         weights: NDArray[np.float64],
-        alpha: float | None = 1.0,
-        pops: int = 20,
+        alpha: float | None,
+        pops: int,
         threads: int = 0,
     ) -> list[str | None]: ...
     def expectations(

@@ -19,6 +19,7 @@ from tunesmith.errors import InputError
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.metrics import Metric
+from tunesmith.runs.checkpoint import packed, unpacked
 from tunesmith.spaces import Pools, Spaces
 
 State = dict[str, npt.NDArray[Any]]
@@ -315,16 +316,6 @@ def _mix(learners: Sequence[_core.Learner]) -> None:
     mixed = np.mean([learner.weights for learner in learners], axis=0)
     for learner in learners:
         learner.set_weights(mixed)
-
-
-def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Return lines of text as an array, for a checkpoint."""
-    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
-
-
-def unpacked(array: npt.NDArray[np.uint8]) -> list[str]:
-    """Take back what `packed` gave."""
-    return array.tobytes().decode("utf-8").split("\n")[:-1]
 
 
 def merge_facts(facts: list[Facts]) -> Facts:

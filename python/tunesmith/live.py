@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith import _core
-from tunesmith.drivers import Online, State, Tuner, packed, unpacked
+from tunesmith.drivers import Online, State, Tuner
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.jobs import SHOWN_WEIGHTS, Journal
@@ -24,7 +24,7 @@ from tunesmith.loops import Batch, Loop, Passes, Setup
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
-from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
+from tunesmith.runs.checkpoint import packed, read_checkpoint, unpacked, write_checkpoint
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.tuning import Bounds, Listener, changes, refusal
@@ -186,7 +186,11 @@ def tune_live(
             sentences=spaces.sentences,
             hypotheses=spaces.hypotheses,
             start=best["start"],
-            oracle=spaces.score(measure, spaces.oracle(measure, spaces.vector(weights))),
+            # Passes begin with one translation of each sentence, which has no other choice.
+            oracle=None
+            if loop.k == 1
+            else spaces.score(measure, spaces.oracle(measure, spaces.vector(weights))),
+            epochs=iterations,
             options=settings["options"],
             runs=1,
             folds=0,

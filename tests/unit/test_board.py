@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from tunesmith import Pools, tune
-from tunesmith.board import Board, numbers
 from tunesmith.errors import InputError
+from tunesmith.runs.board import Board, numbers
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("tensorboardX") is None,

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
-use tunesmith_solve::{ForestCorpus, forest_consensus, forest_oracle, listed};
+use tunesmith_solve::{ForestCorpus, forest_consensus, forest_oracle};
 use tunesmith_space::{Forest, Forests as CoreForests, Prune, Reach};
 
 use crate::error::py_err;
@@ -192,11 +192,11 @@ impl Forests {
     ) -> PyResult<Pools> {
         let weights = weights.as_slice()?.to_vec();
         let forests = Arc::clone(&self.inner);
-        threads::run(py, threads, move || listed(&forests, &weights, k)).map(Pools::new)
+        threads::run(py, threads, move || forests.lists_by_edges(&weights, k)).map(Pools::new)
     }
 
     /// The string of each sentence that agrees best with all derivations; None where there is none.
-    #[pyo3(signature = (weights, alpha=1.0, pops=20, threads=0))]
+    #[pyo3(signature = (weights, alpha, pops, threads=0))]
     fn consensus(
         &self,
         py: Python<'_>,

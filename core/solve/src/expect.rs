@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use tunesmith_metric::TableBuilder;
-use tunesmith_space::{FeatureSum, Forest, Forests, Hypothesis, Pools, PoolsBuilder, Unfolded};
+use tunesmith_space::{Forests, Unfolded};
 
 use crate::corpus::{ForestCorpus, ListCorpus};
 use crate::risk::Expect;
@@ -84,7 +83,7 @@ pub fn forest_expect(corpus: &ForestCorpus, weights: &[f64]) -> Arc<dyn Expect> 
     if let Some(unfolded) = corpus.unfold(weights) {
         return Arc::new(ForestExpect { forests: corpus.shared(), unfolded });
     }
-    let pools = listed(&corpus.shared(), weights, corpus.reach().list);
+    let pools = corpus.shared().lists_by_edges(weights, corpus.reach().list);
     let mut table = TableBuilder::new(corpus.metric().width());
     let mut row = vec![0.0; corpus.metric().width()];
     for sentence in 0..pools.sentences() {
@@ -95,24 +94,4 @@ pub fn forest_expect(corpus: &ForestCorpus, weights: &[f64]) -> Arc<dyn Expect> 
         table.close();
     }
     Arc::new(ListCorpus::new(Arc::new(pools), Arc::new(table.finish())))
-}
-
-/// The best `k` strings of each forest as lists, in the order of its edges: hypotheses of a forest
-/// of a list stand as they stood there.
-pub fn listed(forests: &Forests, weights: &[f64], k: usize) -> Pools {
-    let best = |sum: &mut FeatureSum, forest: &Forest| -> Vec<(String, Vec<(u32, f32)>)> {
-        let mut best: Vec<_> = forest.best(&forest.scores(weights), true).take(k).collect();
-        best.sort_by(|a, b| a.edges.cmp(&b.edges));
-        best.iter().map(|one| (forest.text(one), sum.of(forest, one).to_vec())).collect()
-    };
-    let lists: Vec<_> = forests.forests.par_iter().map_init(FeatureSum::default, best).collect();
-    let mut builder = PoolsBuilder::default();
-    builder.names = forests.names.clone();
-    for list in lists {
-        builder.sentence(None);
-        for (text, features) in &list {
-            builder.push(Hypothesis { text, features, ..Hypothesis::default() });
-        }
-    }
-    builder.finish()
 }

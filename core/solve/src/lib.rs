@@ -21,7 +21,7 @@ pub mod update;
 pub use batch::{feature_sizes, mean_loss};
 pub use consensus::{consensus, forest_consensus};
 pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
-pub use expect::{forest_expect, listed};
+pub use expect::forest_expect;
 pub use gain::{Gain, GainKind, GainScale, Worth};
 pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;

@@ -78,10 +78,24 @@ impl Forests {
 
     /// The `k` best of each sentence as lists, best first; `unique` by string or not.
     pub fn lists(&self, weights: &[f64], k: usize, unique: bool) -> Pools {
+        self.read(|forest| forest.best(&forest.scores(weights), unique).take(k).collect())
+    }
+
+    /// The `k` best strings of each sentence as lists, in the order of its edges: hypotheses of a
+    /// forest of a list stand as they stood there.
+    pub fn lists_by_edges(&self, weights: &[f64], k: usize) -> Pools {
+        self.read(|forest| {
+            let mut best: Vec<_> = forest.best(&forest.scores(weights), true).take(k).collect();
+            best.sort_by(|a, b| a.edges.cmp(&b.edges));
+            best
+        })
+    }
+
+    fn read(&self, chosen: impl Fn(&Forest) -> Vec<Derivation> + Sync) -> Pools {
         let list = |(reader, sum): &mut (Reader, FeatureSum), forest: &Forest| {
             let mut list = PoolsBuilder::default();
             list.sentence(None);
-            for one in forest.best(&forest.scores(weights), unique).take(k) {
+            for one in chosen(forest) {
                 list.push(Hypothesis {
                     text: reader.text(forest, &one),
                     features: sum.of(forest, &one),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from rich.console import Console
@@ -116,12 +115,7 @@ class Watch:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._progress.stop()
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -130,8 +124,10 @@ class Watch:
             note(
                 f"{event['preset']} for {event['metric']}: {event['sentences']:,} lists, "
                 f"{event['hypotheses']:,} hypotheses, {event['features']:,} features\n"
-                f"start {event['start']:.2f}, oracle {event['oracle']:.2f}"
+                f"start {event['start']:.2f}"
+                + ("" if event["oracle"] is None else f", oracle {event['oracle']:.2f}")
             )
+            self._epochs = event.get("epochs", self._epochs)
         kind = "fold" if "fold" in event else "run"
         if kind not in event:
             return

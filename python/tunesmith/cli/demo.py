@@ -174,7 +174,7 @@ def _training(folder: Path) -> Training:
 
 
 def _tuned(live: Live, model: Model, run: Path, chosen: Chosen, threads: int) -> LiveResult:
-    with Watch(chosen.epochs) as watch, Follow(run) as follow:
+    with Watch() as watch, Follow(run) as follow:
         result = tune_live(
             live,
             model.weights,

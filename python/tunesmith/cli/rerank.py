@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tunesmith.board import Board
 from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
 from tunesmith.cli.console import (
@@ -32,6 +31,7 @@ from tunesmith.reading import Reading, read_lists, read_weights
 from tunesmith.report import Follow
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
+from tunesmith.runs.board import Board
 from tunesmith.tuning import Result
 from tunesmith.tuning import tune as tune_pools
 

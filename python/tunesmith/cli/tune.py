@@ -9,17 +9,17 @@ import typer
 from typer.core import TyperCommand
 
 from tunesmith._core import Lines
-from tunesmith.board import Board
 from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
-from tunesmith.live import ITERATIONS, Keep, LiveResult, tune_live
+from tunesmith.live import Keep, LiveResult, tune_live
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.reading import read_weights
 from tunesmith.report import Follow
+from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.translation import KINDS, Model, templates_of
 
@@ -256,7 +256,7 @@ def tune(
     templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
     kept: Keep = keep  # type: ignore[assignment]
     with (
-        Watch(epochs or getattr(algorithm, "passes", ITERATIONS)) as watch,
+        Watch() as watch,
         Follow(run) as follow,
         Board(tensorboard) as board,
     ):
@@ -309,7 +309,14 @@ def tune(
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
     """Return sentences and their references."""
     lines = list(Lines(source))
-    return lines, read_references(references, sentences=len(lines)).texts
+    found = read_references(references).texts
+    if len(found) != len(lines):
+        raise InputError(
+            f"{len(found)} references for the {len(lines)} sentences of {source}",
+            str(references[0]),
+            remedy="give files of the same number of lines",
+        )
+    return lines, found
 
 
 def show(result: LiveResult, heldout: list[Path]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tunesmith.report.page import write_report
@@ -46,12 +45,7 @@ class Follow:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # A run that was refused before its first event may be somebody else's.
         if self._run is not None and self._begun:
             write_report(self._run)

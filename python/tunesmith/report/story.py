@@ -139,15 +139,10 @@ class Story:
 
     @property
     def oracle(self) -> float | None:
-        """Return the score of the best choices, from all lists so far where these grow.
-
-        Lists of one hypothesis have no choice to make.
-        """
+        """Return the score of the best choices, from all lists so far where these grow."""
         epochs = [] if self.best is None else self.best.epochs
         grown = [epoch.oracle_score for epoch in epochs if epoch.oracle_score is not None]
-        told = grown[-1] if grown else self.figure("oracle")
-        sizes = [number(self.start.get(key)) for key in ("sentences", "hypotheses")]
-        return None if not grown and sizes[0] is not None and sizes[0] == sizes[1] else told
+        return grown[-1] if grown else self.figure("oracle")
 
     def total(self, key: str) -> float | None:
         """Return the sum of a number over all epochs, None where no epoch has it."""

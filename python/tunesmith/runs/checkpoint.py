@@ -6,7 +6,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,3 +120,13 @@ def _digest(arrays: list[npt.NDArray[Any]]) -> str:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """Return lines of text as an array, for a checkpoint."""
+    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
+
+
+def unpacked(array: npt.NDArray[np.uint8]) -> list[str]:
+    """Take back what `packed` gave."""
+    return array.tobytes().decode("utf-8").split("\n")[:-1]
