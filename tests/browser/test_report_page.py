@@ -351,7 +351,7 @@ def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) 
     single = tmp_path / "single"
     with RunDirectory(single).create({"preset": "mira"}) as directory:
         directory.event(
-            "start", preset="mira", metric="bleu", sentences=9, hypotheses=9, start=30, oracle=30
+            "start", preset="mira", metric="bleu", sentences=9, hypotheses=9, start=30, oracle=None
         )
         directory.event("epoch", run=0, epoch=1, score=31)
     assert "Oracle" not in checked(write_report(single))
