@@ -397,16 +397,23 @@ class Constraints:
     ) -> tuple[float, NDArray[np.float64]]: ...
     def sizes(self) -> NDArray[np.float64]: ...
 
-def constraint_rows(
-    pools: Pools | Forests,
-    table: Table | Segments,
-    metric: Metric,
-    selector: Selector,
-    weights: NDArray[np.float64],
-    seed: int = 0,
-    epoch: int = 0,
-    threads: int = 0,
-) -> Constraints: ...
+class Sampler:
+    def __init__(
+        self,
+        pools: Pools | Forests,
+        table: Table | Segments,
+        metric: Metric,
+        features: int,
+    ) -> None: ...
+    def rows(
+        self,
+        selector: Selector,
+        weights: NDArray[np.float64],
+        seed: int = 0,
+        epoch: int = 0,
+        threads: int = 0,
+    ) -> Constraints: ...
+
 def permutation(seed: int, epoch: int, length: int) -> NDArray[np.uint32]: ...
 
 class LineSearch:

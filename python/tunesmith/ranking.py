@@ -14,6 +14,7 @@ from tunesmith import _core
 from tunesmith.drivers import Epoch, Lists, Online, Task
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
+from tunesmith.minimise import minimise
 from tunesmith.select import hope_fear
 from tunesmith.update import sgd
 
@@ -43,17 +44,9 @@ class Ranking:
         if state is not None:
             weights, solution = np.array(state["weights"]), np.array(state["solution"])
             done = int(state["done"][0])
+        sampler = _core.Sampler(task.pools.core, task.table, task.metric.native, len(weights))
         for number in range(done + 1, self.rounds + 1):
-            rows = _core.constraint_rows(
-                task.pools.core,
-                task.table,
-                task.metric.native,
-                self.selector,
-                weights,
-                seed,
-                number,
-                task.threads,
-            )
+            rows = sampler.rows(self.selector, weights, seed, number, task.threads)
             solution, loss = logistic_regression(task, rows, solution, self.l2)
             # Rounding must not carry a weight past its bounds, nor move a fixed one.
             weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)
@@ -70,9 +63,6 @@ def logistic_regression(
     task: Task, rows: _core.Constraints, start: Vector, l2: float
 ) -> tuple[Vector, float]:
     """Return the weights that rank the better of each row first, and their loss."""
-    # Loaded when it is wanted: it takes longer than all the rest of the package.
-    from scipy.optimize import minimize
-
     if not len(rows):
         return start, 0.0
     # In units of each feature's size the problem is round, and L-BFGS needs few steps.
@@ -84,21 +74,19 @@ def logistic_regression(
         w = start.copy()
         w[free] = u / unit
         loss, slope = rows.loss(w, "logistic", task.threads)
-        return loss + 0.5 * l2 * float(w @ w), (slope[free] + l2 * w[free]) / unit
+        return loss + 0.5 * l2 * float((w * w).sum()), (slope[free] + l2 * w[free]) / unit
 
-    found = minimize(
+    found = minimise(
         objective,
         start[free] * unit,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=list(
-            zip((task.lower[free] * unit).tolist(), (task.upper[free] * unit).tolist(), strict=True)
-        ),
-        options={"maxiter": 100, "ftol": 1e-7},
+        task.lower[free] * unit,
+        task.upper[free] * unit,
+        # Other pairs would move the least loss by features / rows: a tenth of that is enough.
+        tolerance=1e-5,
     )
     weights = start.copy()
     weights[free] = found.x / unit
-    return weights, float(found.fun)
+    return weights, found.value
 
 
 @dataclass(frozen=True)

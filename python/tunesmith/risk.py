@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Task
 from tunesmith.features import Vector
+from tunesmith.minimise import minimise
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,11 @@ class Risk:
         state: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Iterator[Epoch]:
         """Yield the weights at each temperature."""
-        # Loaded when it is wanted: it takes longer than all the rest of the package.
-        from scipy.optimize import minimize
-
         del seed  # nothing is drawn
         weights, done = task.clip(start), 0
         if state is not None:
             weights, done = np.array(state["weights"]), int(state["done"][0])
         free = np.flatnonzero(task.free)
-        bounds = list(zip(task.lower[free].tolist(), task.upper[free].tolist(), strict=True))
         for number in range(done + 1, self.steps + 1):
             alpha = self.alpha * self.anneal ** (number - 1)
             anchor = weights.copy()
@@ -71,16 +68,15 @@ class Risk:
                 corpus = self.objective == "corpus"
                 value, slope = expectation.gain(whole, alpha, corpus, task.threads)
                 away = x - anchor[free]
-                pull = 0.5 * self.l2 * float(away @ away)
+                pull = 0.5 * self.l2 * float((away * away).sum())
                 return pull - value, self.l2 * away - slope[free]
 
-            found = minimize(
+            found = minimise(
                 objective,
                 weights[free],
-                jac=True,
-                method="L-BFGS-B",
-                bounds=bounds,
-                options={"maxiter": self.iterations},
+                task.lower[free],
+                task.upper[free],
+                steps=self.iterations,
             )
             weights = weights.copy()
             weights[free] = found.x
@@ -88,6 +84,6 @@ class Risk:
                 number,
                 weights,
                 {"weights": weights, "done": np.array([number])},
-                {"updates": int(found.nit), "loss": float(found.fun), "alpha": alpha},
+                {"updates": found.steps, "loss": found.value, "alpha": alpha},
                 number == self.steps,
             )

@@ -266,10 +266,8 @@ def test_lazy_regularisation_equals_the_eager_one(
 def test_sampled_pairs_are_those_of_pro(shape: Shape, keep: int, seed: int, epoch: int) -> None:
     pools, lists, weights, metric = made(shape)
     task = task_of(pools, metric)
-    rows = _core.constraint_rows(
-        pools.core, task.table, task.metric.native, select.pairs(60, 0.05, keep + 1), weights,
-        seed, epoch,
-    ).arrays()  # fmt: skip
+    sampler = _core.Sampler(pools.core, task.table, task.metric.native, len(weights))
+    rows = sampler.rows(select.pairs(60, 0.05, keep + 1), weights, seed, epoch).arrays()
     wanted = []
     for sentence, stats in enumerate(lists.stats):
         gain = lists.sentence_gain(stats) if len(stats) else np.zeros(0)

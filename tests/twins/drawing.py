@@ -26,6 +26,12 @@ class Stream:
         self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
         return mix(self.state) * bound >> 64
 
+    def pair_below(self, bound: int) -> tuple[int, int]:
+        """Return two numbers below `bound`, of the halves of one word."""
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        upper, lower = divmod(mix(self.state), 2**32)
+        return upper * bound >> 32, lower * bound >> 32
+
     def permutation(self, length: int) -> list[int]:
         """Return `0..length` shuffled from the end (Fisher & Yates)."""
         order = list(range(length))

@@ -60,7 +60,7 @@ def sampled_pairs(
     if len(gains) < 2:
         return []
     for _ in range(samples):
-        a, b = stream.below(len(gains)), stream.below(len(gains))
+        a, b = stream.pair_below(len(gains))
         if abs(gains[a] - gains[b]) > threshold:
             drawn.append((a, b) if gains[a] > gains[b] else (b, a))
     return sorted(drawn, key=lambda pair: (-(gains[pair[0]] - gains[pair[1]]), *pair))[:keep]

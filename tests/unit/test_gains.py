@@ -74,9 +74,8 @@ def test_weights_of_zero_keep_the_order_of_the_list() -> None:
     task = task_of(pools, "wer")
 
     def chosen(selector: _core.Selector) -> list[float]:
-        rows = _core.constraint_rows(
-            pools.core, task.table, task.metric.native, selector, np.zeros(1)
-        )
+        sampler = _core.Sampler(pools.core, task.table, task.metric.native, 1)
+        rows = sampler.rows(selector, np.zeros(1))
         return rows.arrays()["values"].tolist()
 
     # The best and the worst of the first two, and of the first three.

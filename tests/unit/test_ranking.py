@@ -20,15 +20,8 @@ from tunesmith.ranking import Ramp, Ranking, logistic_regression
 def sampled(seed: int = 1, **more: Any) -> tuple[Any, Any]:
     pools = counted(np.random.default_rng(3), [6] * 8, 3, **more)
     task = task_of(pools, "wer")
-    rows = _core.constraint_rows(
-        pools.core,
-        task.table,
-        task.metric.native,
-        select.pairs(100, 0.05, 20),
-        np.zeros(3),
-        seed,
-        1,
-    )
+    sampler = _core.Sampler(pools.core, task.table, task.metric.native, 3)
+    rows = sampler.rows(select.pairs(100, 0.05, 20), np.zeros(3), seed, 1)
     return task, rows
 
 
@@ -158,10 +151,8 @@ def test_hopes_stay_where_they_are_during_a_round() -> None:
     pools = counted(np.random.default_rng(5), [5], 2)
     lists, task = Lists.of(pools, "wer"), task_of(pools, "wer")
     for pinned in range(5):
-        rows = _core.constraint_rows(
-            pools.core, task.table, task.metric.native,
-            select.hope_fear(pinned=[pinned]), np.array([0.3, -0.2]),
-        )  # fmt: skip
+        sampler = _core.Sampler(pools.core, task.table, task.metric.native, 2)
+        rows = sampler.rows(select.hope_fear(pinned=[pinned]), np.array([0.3, -0.2]))
         gain = lists.sentence_gain(lists.stats[0])
         fear = int(np.argmax(lists.features[0] @ [0.3, -0.2] - gain))
         assert len(rows) == (pinned != fear)

@@ -45,9 +45,8 @@ def test_the_selector_of_the_expected_gain_gives_the_same_gradient() -> None:
     rng = np.random.default_rng(4)
     pools = counted(rng, [6, 3], 3)
     task, weights = task_of(pools, "wer"), rng.normal(size=3)
-    rows = _core.constraint_rows(
-        pools.core, task.table, task.metric.native, select.expected(1.5), weights
-    ).arrays()
+    sampler = _core.Sampler(pools.core, task.table, task.metric.native, 3)
+    rows = sampler.rows(select.expected(1.5), weights).arrays()
     total = np.zeros(3)
     np.add.at(total, rows["ids"], rows["values"])
     _, gradient = expect(pools, "wer", weights, 1.5, False)

@@ -25,9 +25,8 @@ def pairs_of(selector: Any, texts: list[str] | None = None, scores: Any = SCORES
     pools = Pools.from_arrays(marks, [0, count], names, texts or [f"t{i}" for i in range(count)])
     pools.set_statistics("wer", [[errors, 10] for errors in ERRORS[:count]])
     task, weights = task_of(pools, "wer"), np.array([1.0] + [0.0] * count)
-    rows = _core.constraint_rows(
-        pools.core, task.table, task.metric.native, selector, weights
-    ).arrays()
+    sampler = _core.Sampler(pools.core, task.table, task.metric.native, len(weights))
+    rows = sampler.rows(selector, weights).arrays()
     found = []
     for a, b in pairwise(rows["starts"]):
         marked = dict(zip(rows["ids"][a:b].tolist(), rows["values"][a:b].tolist(), strict=True))
@@ -127,8 +126,7 @@ def test_the_seed_of_a_python_selector_depends_on_seed_epoch_and_sentence() -> N
     pools.set_statistics("wer", np.ones((3, 2)))
     task, chooser = task_of(pools, "wer"), select.of_function(choose)
     for seed, epoch in [(1, 1), (1, 2), (2, 1), (1, 1)]:
-        _core.constraint_rows(
-            pools.core, task.table, task.metric.native, chooser, np.zeros(1), seed, epoch, 1
-        )
+        sampler = _core.Sampler(pools.core, task.table, task.metric.native, 1)
+        sampler.rows(chooser, np.zeros(1), seed, epoch, 1)
     assert len(set(seen[:9])) == 9
     assert seen[9:] == seen[:3]

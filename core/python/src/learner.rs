@@ -492,42 +492,63 @@ impl Constraints {
     }
 }
 
-/// Constraint rows of all sentences under fixed weights, as arrays.
-#[pyfunction]
-#[pyo3(signature = (pools, table, metric, selector, weights, seed=0, epoch=0, threads=0))]
-#[allow(clippy::too_many_arguments)]
-pub fn constraint_rows(
-    py: Python<'_>,
-    pools: Spaces<'_>,
-    table: Statistics<'_>,
-    metric: &Bound<'_, Metric>,
-    selector: &Selector,
-    weights: PyReadonlyArray1<'_, f64>,
-    seed: u64,
-    epoch: u64,
-    threads: usize,
-) -> PyResult<Constraints> {
-    let weights = weights.as_slice()?.to_vec();
-    let features = weights.len();
-    let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-    let gain = gain_of(corpus.as_ref(), metric, &weights, "sentence", 0.0, "1best", "one", None)?;
-    let model = Model::new(weights);
-    let order: Vec<u32> = (0..corpus.sentences() as u32).collect();
-    let selector = Arc::clone(&selector.inner);
-    let rows = threads::run(py, threads, move || {
-        let pass = Pass {
-            corpus: corpus.as_ref(),
-            selector: selector.as_ref(),
-            order: &order,
-            batch: 1,
-            seed,
-            epoch,
-        };
-        sample_rows(&pass, &model, &gain)
-    })?
-    .map_err(fault)?;
-    metric.get().check()?;
-    Ok(Constraints { rows: Arc::new(rows), features })
+/// Draws the constraint rows of all sentences, as often as asked; gains are those of sentences
+/// alone, found once.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Sampler {
+    corpus: Arc<dyn CoreCorpus>,
+    metric: Py<Metric>,
+    features: usize,
+}
+
+#[pymethods]
+impl Sampler {
+    #[new]
+    fn new(
+        pools: Spaces<'_>,
+        table: Statistics<'_>,
+        metric: &Bound<'_, Metric>,
+        features: usize,
+    ) -> PyResult<Self> {
+        let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
+        Ok(Sampler { corpus, metric: metric.clone().unbind(), features })
+    }
+
+    /// The rows that a selector makes under fixed weights.
+    #[pyo3(signature = (selector, weights, seed=0, epoch=0, threads=0))]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        selector: &Selector,
+        weights: PyReadonlyArray1<'_, f64>,
+        seed: u64,
+        epoch: u64,
+        threads: usize,
+    ) -> PyResult<Constraints> {
+        let weights = weights.as_slice()?.to_vec();
+        if weights.len() != self.features {
+            return Err(PyValueError::new_err("weights of another length"));
+        }
+        let model = Model::new(weights);
+        let (corpus, selector) = (Arc::clone(&self.corpus), Arc::clone(&selector.inner));
+        let metric = self.metric.get();
+        let gain = Gain::sentence(metric.inner());
+        let rows = threads::run(py, threads, move || {
+            let order: Vec<u32> = (0..corpus.sentences() as u32).collect();
+            let pass = Pass {
+                corpus: corpus.as_ref(),
+                selector: selector.as_ref(),
+                order: &order,
+                batch: 1,
+                seed,
+                epoch,
+            };
+            sample_rows(&pass, &model, &gain)
+        })?
+        .map_err(fault)?;
+        metric.check()?;
+        Ok(Constraints { rows: Arc::new(rows), features: self.features })
+    }
 }
 
 /// The order in which an epoch visits its sentences.

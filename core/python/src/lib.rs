@@ -39,10 +39,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<update::Update>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<learner::Constraints>()?;
+    module.add_class::<learner::Sampler>()?;
     module.add_class::<search::LineSearch>()?;
     module.add_class::<search::Expectation>()?;
     module.add_class::<search::Walker>()?;
-    module.add_function(wrap_pyfunction!(learner::constraint_rows, module)?)?;
     module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
     Ok(())
 }

@@ -12,24 +12,29 @@ const CHUNK: usize = 4096;
 /// Mean loss of the rows at `weights`, and its gradient. Sentences are not told apart: for losses
 /// of single rows.
 pub fn mean_loss(rows: &Rows, weights: &[f64], loss: Loss) -> (f64, Vec<f64>) {
+    // Of a single row they are the same, and each row is its own sentence here.
+    let loss = if loss == Loss::Softmax { Loss::Logistic } else { loss };
     let count = rows.len().max(1) as f64;
     let starts: Vec<usize> = (0..rows.len()).step_by(CHUNK).collect();
     let parts: Vec<(f64, Vec<(u32, f64)>)> = starts
         .par_iter()
         .map_init(
-            || Scatter::new(weights.len()),
-            |scatter, &start| {
-                let mut value = 0.0;
-                for row in start..(start + CHUNK).min(rows.len()) {
+            || (Scatter::new(weights.len()), Vec::with_capacity(CHUNK)),
+            |(scatter, slopes), &start| {
+                let chunk = start..(start + CHUNK).min(rows.len());
+                slopes.clear();
+                slopes.extend(chunk.clone().map(|row| {
                     let (ids, values) = rows.row(row);
                     let score: f64 =
                         ids.iter().zip(values).map(|(&id, x)| weights[id as usize] * x).sum();
-                    let mut slope = [score + rows.offsets[row]];
-                    value += loss.slopes(&rows.gains[row..=row], &mut slope);
-                    if slope[0] != 0.0 {
-                        ids.iter().zip(values).for_each(|(&id, x)| {
-                            scatter.add(id, slope[0] * x / count);
-                        });
+                    score + rows.offsets[row]
+                }));
+                let value = loss.slopes(&rows.gains[chunk.clone()], slopes);
+                for (row, slope) in chunk.zip(slopes.iter()) {
+                    let slope = slope / count;
+                    if slope != 0.0 {
+                        let (ids, values) = rows.row(row);
+                        ids.iter().zip(values).for_each(|(&id, x)| scatter.add(id, slope * x));
                     }
                 }
                 (value / count, scatter.drain().collect())

@@ -73,6 +73,11 @@ impl Gain {
         }
     }
 
+    /// Gains of sentences alone, as they are.
+    pub fn sentence(metric: Arc<dyn Metric>) -> Self {
+        Gain::new(metric, GainKind::Sentence, GainScale::One, Vec::new(), &[])
+    }
+
     /// How statistics of a sentence become gains now.
     pub fn worth(&self, sentence: usize) -> Worth {
         let width = self.metric.width();

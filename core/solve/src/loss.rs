@@ -26,9 +26,18 @@ impl Loss {
                 }
             }
             Loss::Logistic => {
-                for margin in margins.iter_mut() {
-                    total += softplus(-*margin);
-                    *margin = -1.0 / (1.0 + margin.exp());
+                // The logarithm of a product is the sum; factors below two fit into it.
+                for margins in margins.chunks_mut(512) {
+                    let mut product = 1.0;
+                    for margin in margins {
+                        // One exponential, of what cannot overflow, serves value and slope.
+                        let small = (-margin.abs()).exp();
+                        total += (-*margin).max(0.0);
+                        product *= 1.0 + small;
+                        let loses = if *margin > 0.0 { small } else { 1.0 };
+                        *margin = -loses / (1.0 + small);
+                    }
+                    total += product.ln();
                 }
             }
             Loss::Softmax => {
@@ -49,10 +58,6 @@ impl Loss {
         }
         total
     }
-}
-
-fn softplus(value: f64) -> f64 {
-    if value > 0.0 { value + (-value).exp().ln_1p() } else { value.exp().ln_1p() }
 }
 
 #[cfg(test)]

@@ -30,6 +30,15 @@ impl Rng {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
+    /// Two numbers below `bound`, which must be positive and fit into 32 bits, from one word.
+    #[inline]
+    pub fn pair_below(&mut self, bound: usize) -> (usize, usize) {
+        debug_assert!(u32::try_from(bound).is_ok());
+        let (word, bound) = (self.next_u64(), bound as u64);
+        let below = |half: u64| ((half * bound) >> 32) as usize;
+        (below(word >> 32), below(word & 0xffff_ffff))
+    }
+
     /// A permutation of `0..length`.
     pub fn permutation(&mut self, length: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..length as u32).collect();

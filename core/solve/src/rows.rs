@@ -125,6 +125,13 @@ impl Rows {
         sign: f64,
         model: &Model,
     ) {
+        if p_ids == q_ids {
+            // Dense features, mostly.
+            for (&id, (p, q)) in p_ids.iter().zip(p_values.iter().zip(q_values)) {
+                self.entry(id, sign * (f64::from(*p) - f64::from(*q)), model);
+            }
+            return;
+        }
         let (mut p, mut q) = (0, 0);
         while p < p_ids.len() || q < q_ids.len() {
             let left = p_ids.get(p).copied().unwrap_or(u32::MAX);

@@ -1,5 +1,7 @@
 //! From a sentence's hypotheses to constraints.
 
+use std::cmp::Ordering;
+
 use tunesmith_space::Space;
 
 use crate::Fault;
@@ -170,32 +172,55 @@ impl Selector for Pairs {
         _round: usize,
         rows: &mut Rows,
     ) -> Result<(), Fault> {
-        let count = visit.space.len();
-        if count < 2 {
-            return Ok(());
-        }
-        let mut drawn: Vec<(f64, u32, u32)> = Vec::new();
-        for _ in 0..self.samples {
-            let (a, b) = (visit.rng.below(count), visit.rng.below(count));
-            let difference = visit.space.gain(a) - visit.space.gain(b);
-            if difference > self.threshold {
-                drawn.push((difference, a as u32, b as u32));
-            } else if -difference > self.threshold {
-                drawn.push((-difference, b as u32, a as u32));
-            }
-        }
-        let order = |left: &(f64, u32, u32), right: &(f64, u32, u32)| {
-            right.0.total_cmp(&left.0).then((left.1, left.2).cmp(&(right.1, right.2)))
-        };
-        if drawn.len() > self.keep && self.keep > 0 {
-            drawn.select_nth_unstable_by(self.keep - 1, order);
-            drawn.truncate(self.keep);
-        }
-        drawn.sort_unstable_by(order);
-        for (_, better, worse) in drawn {
+        let space = visit.space.as_mut();
+        let gains: Vec<f64> = (0..space.len()).map(|candidate| space.gain(candidate)).collect();
+        for (_, better, worse) in self.draw(&gains, &mut visit.rng) {
             margin_row(visit, better as usize, worse as usize, model, rows);
         }
         Ok(())
+    }
+}
+
+/// A difference of gains, the better one, the worse one.
+type Drawn = (f64, u32, u32);
+
+/// The most different pair first.
+fn by_difference(left: &Drawn, right: &Drawn) -> Ordering {
+    right.0.total_cmp(&left.0).then((left.1, left.2).cmp(&(right.1, right.2)))
+}
+
+impl Pairs {
+    /// The pairs to keep, in the order of their differences. As soon as there are enough, the
+    /// least of them is the bar for those to come, so that nearly every draw ends with one
+    /// comparison.
+    fn draw(&self, gains: &[f64], rng: &mut Rng) -> Vec<Drawn> {
+        if gains.len() < 2 {
+            return Vec::new();
+        }
+        let keep = if self.keep == 0 { usize::MAX } else { self.keep };
+        let mut drawn: Vec<Drawn> = Vec::new();
+        let mut bar = self.threshold;
+        // A copy stays in registers.
+        let mut stream = rng.clone();
+        for _ in 0..self.samples {
+            let (a, b) = stream.pair_below(gains.len());
+            let difference = gains[a] - gains[b];
+            let size = difference.abs();
+            // At the bar itself the order of the pairs decides.
+            if size >= bar && size > self.threshold {
+                let (better, worse) = if difference > 0.0 { (a, b) } else { (b, a) };
+                drawn.push((size, better as u32, worse as u32));
+                if drawn.len() >= keep.saturating_mul(4) {
+                    drawn.select_nth_unstable_by(keep - 1, by_difference);
+                    drawn.truncate(keep);
+                    bar = drawn[keep - 1].0;
+                }
+            }
+        }
+        *rng = stream;
+        drawn.sort_unstable_by(by_difference);
+        drawn.truncate(keep);
+        drawn
     }
 }
 
