@@ -28,8 +28,8 @@ class Ranking:
     """
 
     selector: _core.Selector
-    rounds: int = 25
-    interpolate: float = 0.1
+    rounds: int = 12
+    interpolate: float = 0.2
     l2: float = 1e-4
 
     def epochs(
