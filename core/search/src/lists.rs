@@ -163,7 +163,8 @@ impl<'s> Parts<'s> {
         if self.rows.any_sparse {
             for edge in best.derivation(goal).edges {
                 let row = self.rows.place(edge, features, collected);
-                self.rows.sparse[row].iter().for_each(|&(id, value)| self.rest.add_one(id, value));
+                let sparse = self.rows.sparse.get(row);
+                sparse.iter().for_each(|&(id, value)| self.rest.add_one(id, value));
             }
         }
         let dense = self.rows.dense;
@@ -215,7 +216,25 @@ impl<'s> Parts<'s> {
     }
 }
 
-type Row = Box<[(u32, f32)]>;
+/// Rows one behind the other: there are very many, and short ones.
+#[derive(Default)]
+struct Rows {
+    entries: Vec<(u32, f32)>,
+    ends: Vec<u32>,
+}
+
+impl Rows {
+    fn get(&self, row: usize) -> &[(u32, f32)] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.entries[start as usize..self.ends[row] as usize]
+    }
+
+    /// Ends the row whose entries were added last, and returns its number.
+    fn end(&mut self) -> usize {
+        self.ends.push(self.entries.len() as u32);
+        self.ends.len() - 1
+    }
+}
 
 /// Features of edges, found when they are asked for.
 struct EdgeRows<'s> {
@@ -227,10 +246,11 @@ struct EdgeRows<'s> {
     /// What the dense features of each row are.
     values: Vec<f32>,
     /// The others of each row.
-    sparse: Vec<Row>,
+    sparse: Rows,
     any_sparse: bool,
-    /// Of each rule, if it is known.
-    rules: Vec<Option<Row>>,
+    /// What rules have, and where each rule is among them.
+    rules: Rows,
+    rule_places: Vec<u32>,
 }
 
 impl<'s> EdgeRows<'s> {
@@ -240,9 +260,10 @@ impl<'s> EdgeRows<'s> {
             dense,
             places: vec![NONE; skeleton.edges().len()],
             values: Vec::new(),
-            sparse: Vec::new(),
+            sparse: Rows::default(),
             any_sparse: false,
-            rules: vec![None; skeleton.rules()],
+            rules: Rows::default(),
+            rule_places: vec![NONE; skeleton.rules()],
         }
     }
 
@@ -256,24 +277,27 @@ impl<'s> EdgeRows<'s> {
 
     fn find(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
         let found = self.skeleton.edges()[edge as usize];
-        let rule = self.rules[found.rule as usize].get_or_insert_with(|| {
+        let rule = &mut self.rule_places[found.rule as usize];
+        if *rule == NONE {
             features.rule(found.label, collected);
-            collected.take().collect()
-        });
+            self.rules.entries.extend(collected.take());
+            *rule = self.rules.end() as u32;
+        }
+        let rule = self.rules.get(*rule as usize);
         rule.iter().for_each(|&(id, value)| collected.put(id, value));
         features.own(found.label, collected);
-        let row = self.sparse.len();
+        let row = self.sparse.ends.len();
         self.values.resize((row + 1) * self.dense, 0.0);
         let values = &mut self.values[row * self.dense..];
-        let mut sparse = Vec::new();
+        let before = self.sparse.entries.len();
         for (id, value) in collected.take() {
             match values.get_mut(id as usize) {
                 Some(slot) => *slot = value,
-                None => sparse.push((id, value)),
+                None => self.sparse.entries.push((id, value)),
             }
         }
-        self.any_sparse |= !sparse.is_empty();
-        self.sparse.push(sparse.into());
+        self.any_sparse |= self.sparse.entries.len() > before;
+        self.sparse.end();
         self.places[edge as usize] = row as u32;
         row
     }

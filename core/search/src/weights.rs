@@ -33,10 +33,13 @@ pub type KeyMap<V> = std::collections::HashMap<u64, V, BuildHasherDefault<AsIs>>
 /// Weights by name.
 ///
 /// Weights and keys lie together in one table, at most half of it full, so that a look-up touches
-/// one line of memory whether there is a weight or not.
+/// one line of memory. Most look-ups are for features without a weight: of those a table of bits,
+/// small enough to stay close to the processor, turns nearly all away.
 #[derive(Debug, Clone)]
 pub struct Weights {
     slots: Box<[Slot]>,
+    /// Set for each key that has a slot, [`BITS`] of them for each slot.
+    marks: Box<[u64]>,
     /// How many bits of a spread key do not say where its slot is.
     shift: u32,
     /// Slots that have a key.
@@ -50,6 +53,9 @@ struct Slot {
     key: u64,
     weight: f64,
 }
+
+/// A power of two.
+const BITS: u32 = 4;
 
 /// Keys have 61 bits.
 const VACANT: Slot = Slot { key: u64::MAX, weight: 0.0 };
@@ -69,12 +75,26 @@ impl Weights {
     }
 
     fn with_bits(bits: u32) -> Weights {
-        Weights { slots: vec![VACANT; 1 << bits].into(), shift: u64::BITS - bits, taken: 0 }
+        let marks = (BITS << bits).div_ceil(u64::BITS) as usize;
+        Weights {
+            slots: vec![VACANT; 1 << bits].into(),
+            marks: vec![0; marks].into(),
+            shift: u64::BITS - bits,
+            taken: 0,
+        }
+    }
+
+    /// The word of a key's mark, and the mark in it.
+    #[inline]
+    fn mark(&self, key: u64) -> (usize, u64) {
+        let at = spread(key) >> (self.shift - BITS.ilog2());
+        ((at / u64::from(u64::BITS)) as usize, 1 << (at % u64::from(u64::BITS)))
     }
 
     #[inline]
     pub fn of_key(&self, key: u64) -> f64 {
-        self.slots[self.find(key)].weight
+        let (word, mark) = self.mark(key);
+        if self.marks[word] & mark == 0 { 0.0 } else { self.slots[self.find(key)].weight }
     }
 
     pub fn of(&self, name: &str) -> f64 {
@@ -88,6 +108,8 @@ impl Weights {
             self.slots[at].weight = weight;
         } else if weight != 0.0 {
             self.slots[at] = Slot { key, weight };
+            let (word, mark) = self.mark(key);
+            self.marks[word] |= mark;
             self.taken += 1;
             if 2 * self.taken > self.slots.len() {
                 self.grow();

@@ -105,6 +105,11 @@ impl Orientation {
 pub trait Sink {
     /// The name is that of all parts one after the other.
     fn add(&mut self, name: &[&Spelling], value: f32);
+
+    /// The name is that of the rule, behind a prefix.
+    fn add_rule(&mut self, prefix: &Spelling, rule: &Rule<'_>, value: f32) {
+        self.add(&rule_id::name(prefix, rule), value);
+    }
 }
 
 pub trait OnRule: Send + Sync {
@@ -166,6 +171,35 @@ impl Sink for Total<'_> {
     }
 }
 
+/// Sums up weights of features of one rule, whose name is looked at once.
+pub struct TotalOfRule<'w> {
+    total: Total<'w>,
+    own: Option<Piece>,
+}
+
+impl<'w> TotalOfRule<'w> {
+    pub fn new(weights: &'w Weights) -> TotalOfRule<'w> {
+        TotalOfRule { total: Total { weights, sum: 0.0 }, own: None }
+    }
+
+    /// What was summed up; the next sum begins.
+    pub fn take(&mut self) -> f64 {
+        std::mem::take(&mut self.total.sum)
+    }
+}
+
+impl Sink for TotalOfRule<'_> {
+    fn add(&mut self, name: &[&Spelling], value: f32) {
+        self.total.add(name, value);
+    }
+
+    fn add_rule(&mut self, prefix: &Spelling, rule: &Rule<'_>, value: f32) {
+        let own = *self.own.get_or_insert_with(|| rule_id::piece(rule));
+        let key = own.key_behind(prefix.piece().key());
+        self.total.sum += self.total.weights.of_key(key) * f64::from(value);
+    }
+}
+
 /// The features of one result, by ids of the [`Names`] that gives them out. Values of a name that
 /// comes several times add up.
 #[derive(Debug, Default)]
@@ -200,6 +234,14 @@ impl Collected {
             FEW => self.at.extend(self.row.iter().enumerate().map(|(at, entry)| (entry.0, at))),
             more => drop(self.at.insert(id, more - 1)),
         }
+    }
+
+    /// Puts what `find` adds, by itself, behind `found`; the row at hand stays as it is.
+    pub fn aside(&mut self, found: &mut Vec<(u32, f32)>, find: impl FnOnce(&mut Self)) {
+        let (row, at) = (std::mem::take(&mut self.row), std::mem::take(&mut self.at));
+        find(self);
+        found.extend(self.take());
+        (self.row, self.at) = (row, at);
     }
 
     /// The row that was collected; the next one begins.

@@ -2,7 +2,6 @@
 //! swap, discontinuous to the previous and to the next phrase, and the coarser monotone or not to
 //! the previous one: `LO:previous-swap:das_haus~the_house`, `LO:nonmonotone:das_haus~the_house`.
 
-use super::rule_id::name;
 use super::{Neighbour, OnOrder, Orientation, Rule, Sink};
 use crate::Spelling;
 
@@ -25,12 +24,11 @@ impl OnOrder for Order {
     fn find(&self, rule: &Rule<'_>, side: Neighbour, lies: Orientation, out: &mut dyn Sink) {
         match side {
             Neighbour::Previous => {
-                let mut name = name(&PREVIOUS[lies as usize], rule);
-                out.add(&name, 1.0);
-                name[0] = &COARSE[usize::from(lies != Orientation::Monotone)];
-                out.add(&name, 1.0);
+                out.add_rule(&PREVIOUS[lies as usize], rule, 1.0);
+                let coarse = usize::from(lies != Orientation::Monotone);
+                out.add_rule(&COARSE[coarse], rule, 1.0);
             }
-            Neighbour::Next => out.add(&name(&NEXT[lies as usize], rule), 1.0),
+            Neighbour::Next => out.add_rule(&NEXT[lies as usize], rule, 1.0),
         }
     }
 }

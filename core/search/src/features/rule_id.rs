@@ -1,11 +1,13 @@
 //! A feature for each rule (PT of Green et al. 2013; Eidelman et al. 2013): `PT:das_haus~the_house`.
 
 use tunesmith_rules::Symbol;
+use tunesmith_text::Piece;
 
 use super::{OnRule, Rule, Sink};
 use crate::Spelling;
 
 static PREFIX: Spelling = Spelling::constant("PT:");
+static NOTHING: Spelling = Spelling::constant("");
 static BETWEEN_WORDS: Spelling = Spelling::constant("_");
 static BETWEEN_SIDES: Spelling = Spelling::constant("~");
 static GAPS: [Spelling; 2] = [Spelling::constant("[X,1]"), Spelling::constant("[X,2]")];
@@ -14,7 +16,7 @@ pub struct RuleId;
 
 impl OnRule for RuleId {
     fn find(&self, rule: &Rule<'_>, out: &mut dyn Sink) {
-        out.add(&name(&PREFIX, rule), 1.0);
+        out.add_rule(&PREFIX, rule, 1.0);
     }
 }
 
@@ -36,6 +38,12 @@ pub(super) fn name<'a>(prefix: &'a Spelling, rule: &Rule<'a>) -> Vec<&'a Spellin
     }
     parts.truncate(parts.len() - usize::from(!rule.target.is_empty()));
     parts
+}
+
+/// The name of a rule by itself, as far as keys need it.
+pub(super) fn piece(rule: &Rule<'_>) -> Piece {
+    let parts = name(&NOTHING, rule);
+    parts.iter().fold(Piece::EMPTY, |front, part| front.then(part.piece()))
 }
 
 fn part<'a>(symbol: Symbol, spell: impl Fn(u32) -> &'a Spelling) -> &'a Spelling {

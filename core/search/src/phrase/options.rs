@@ -303,14 +303,10 @@ fn with_rule<T>(
     let target = &list.targets.list[place];
     let symbols: Vec<Symbol> =
         list.targets.words(target).iter().map(|&word| Symbol::Word(word)).collect();
-    let entry = match list.from {
-        From::Table(node) => decoder.model.table.entries(node).nth(target.entry as usize),
+    let columns = match list.from {
+        From::Table(node) => decoder.model.table.entries(node).scores(target.entry as usize),
         _ => None,
     };
-    let links = match &entry {
-        Some(entry) => entry.links().collect(),
-        None => links_of(&source, &symbols),
-    };
-    let scores = entry.map_or(&[][..], |entry| entry.scores);
-    see(&Rule { source: &source, target: &symbols, links: &links, scores, words: sentence })
+    let (links, scores) = (list.targets.links(target), columns.unwrap_or_default());
+    see(&Rule { source: &source, target: &symbols, links, scores, words: sentence })
 }

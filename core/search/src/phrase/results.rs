@@ -1,5 +1,8 @@
 //! What a search found: the best translation, and the forest of all.
 
+use std::cell::RefCell;
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 
@@ -224,11 +227,20 @@ impl Outcome for Found<'_> {
 struct Told<'f, 'd> {
     found: &'f Found<'d>,
     ids: Ids,
+    orders: RefCell<Orders>,
+}
+
+/// Sparse features of phrases that lie so to a neighbour: many arcs have the same.
+#[derive(Default)]
+struct Orders {
+    /// Where those of a phrase, side and orientation are among the entries.
+    places: FxHashMap<(u32, Neighbour, usize), Range<usize>>,
+    entries: Vec<(u32, f32)>,
 }
 
 impl<'f, 'd> Told<'f, 'd> {
     fn new(found: &'f Found<'d>, collected: &mut Collected) -> Told<'f, 'd> {
-        Told { found, ids: Ids::new(&found.choices, collected) }
+        Told { found, ids: Ids::new(&found.choices, collected), orders: RefCell::default() }
     }
 }
 
@@ -287,15 +299,22 @@ impl Features for Told<'_, '_> {
                 out.put(ids.reordering[3 + lies[1]], choices.orders(last)[3 + lies[1]]);
             }
         }
-        let phrases = [Some(choice), last];
-        let sides = Neighbour::ALL.into_iter().zip(phrases).zip(lies);
-        for ((side, phrase), lies) in sides.filter(|_| !model.extras.order.is_empty()) {
-            let Some(phrase) = phrase else { continue };
-            choices.with_rule(phrase, |rule| {
-                for feature in &model.extras.order {
-                    feature.find(rule, side, Orientation::ALL[lies], out);
-                }
+        let sides = Neighbour::ALL.into_iter().zip([arc.choice, node.last]).zip(lies);
+        for ((side, number), lies) in sides.filter(|_| !model.extras.order.is_empty()) {
+            let Some(phrase) = choices.list.get(number as usize) else { continue };
+            let Orders { places, entries } = &mut *self.orders.borrow_mut();
+            let place = places.entry((number, side, lies)).or_insert_with(|| {
+                let start = entries.len();
+                out.aside(entries, |out| {
+                    choices.with_rule(phrase, |rule| {
+                        for feature in &model.extras.order {
+                            feature.find(rule, side, Orientation::ALL[lies], out);
+                        }
+                    });
+                });
+                start..entries.len()
             });
+            entries[place.clone()].iter().for_each(|&(id, value)| out.put(id, value));
         }
         let width = model.extras.string.len();
         let states = &graph.strings[arc.from as usize * width..][..width];

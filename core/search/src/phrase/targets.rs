@@ -11,7 +11,7 @@ use tunesmith_rules::{Entry, Node, Symbol};
 use super::decoder::Weighted;
 use super::model::Model;
 use crate::cache::Held;
-use crate::features::{Neighbour, Orientation, Rule, Total};
+use crate::features::{Neighbour, Orientation, Rule, Total, TotalOfRule};
 use crate::{ModelWords, Score, Spell};
 
 /// One translation of a source phrase.
@@ -22,6 +22,8 @@ pub struct Target {
     /// Words: a range of [`Targets::words`] and [`Targets::inner`].
     pub start: u32,
     pub length: u32,
+    /// Links between the words of the two sides: a range of [`Targets::links`].
+    links: (u32, u32),
     /// All that does not depend on what surrounds it.
     pub score: f32,
     /// `score` and what the language model says of the words by themselves.
@@ -62,12 +64,12 @@ impl Orders {
             }
         }
         if !model.extras.order.is_empty() {
+            let mut total = TotalOfRule::new(&weighted.named);
             let sides = [&mut orders.previous, &mut orders.next];
             for (side, row) in Neighbour::ALL.into_iter().zip(sides) {
                 for (lies, order) in Orientation::ALL.into_iter().zip(row) {
-                    let mut total = Total { weights: &weighted.named, sum: 0.0 };
                     model.extras.order.iter().for_each(|f| f.find(rule, side, lies, &mut total));
-                    *order += total.sum as f32;
+                    *order += total.take() as f32;
                 }
             }
             (rule.source, rule.target).hash(&mut class);
@@ -88,6 +90,7 @@ pub struct Targets {
     /// For each word the language model's score (to base ten) of it and those behind it, nothing
     /// known of what comes before.
     pub inner: Vec<f32>,
+    links: Vec<Link>,
 }
 
 impl Targets {
@@ -101,6 +104,7 @@ impl Targets {
         wanted: impl Fn(&[u32]) -> bool,
     ) -> Targets {
         let mut targets = Targets::default();
+        targets.list.reserve(model.table.entries(node).size_hint().1.unwrap_or(0));
         let words = ModelWords::new(&model.table, &model.lexicon);
         let mut shown = Shown::default();
         let mut ids = Vec::new();
@@ -175,10 +179,13 @@ impl Targets {
             }
         }
         let inner = if length == 0 { 0.0 } else { self.inner[start] };
+        let links = self.links.len() as u32;
+        self.links.extend_from_slice(rule.links);
         self.list.push(Target {
             entry,
             start: start as u32,
             length: length as u32,
+            links: (links, self.links.len() as u32),
             score,
             estimate: score + weighted.lm * inner,
             strings,
@@ -200,12 +207,20 @@ impl Targets {
             self.words.extend_from_slice(&old.words[range.clone()]);
             self.lm.extend_from_slice(&old.lm[range.clone()]);
             self.inner.extend_from_slice(&old.inner[range]);
+            let links = target.links.0 as usize..target.links.1 as usize;
+            target.links.0 = self.links.len() as u32;
+            self.links.extend_from_slice(&old.links[links]);
+            target.links.1 = self.links.len() as u32;
             self.list.push(target);
         }
     }
 
     pub fn words(&self, target: &Target) -> &[u32] {
         &self.words[target.start as usize..][..target.length as usize]
+    }
+
+    pub fn links(&self, target: &Target) -> &[Link] {
+        &self.links[target.links.0 as usize..target.links.1 as usize]
     }
 }
 
@@ -244,6 +259,7 @@ impl Held for Targets {
         size_of::<Targets>()
             + self.list.capacity() * size_of::<Target>()
             + (self.words.capacity() + self.lm.capacity() + self.inner.capacity()) * 4
+            + self.links.capacity() * size_of::<Link>()
             + strings
     }
 }
