@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,9 @@ class Weights(Mapping[str, float]):
         """Name the entries of a vector; with `drop_zeros` only those that are not zero."""
         values = np.asarray(vector, np.float64).tolist()
         pairs = zip(names, values, strict=True)
-        return cls({name: value for name, value in pairs if value or not drop_zeros}, meta)
+        named = cls({}, meta)
+        named._values = {name: value for name, value in pairs if value or not drop_zeros}
+        return named
 
     @classmethod
     def load(cls, path: str | Path) -> Weights:
@@ -59,8 +61,13 @@ class Weights(Mapping[str, float]):
 
     def top(self, count: int) -> dict[str, float]:
         """Return the largest by magnitude, largest first."""
-        order = sorted(self._values.items(), key=lambda item: (-abs(item[1]), item[0]))
-        return dict(order[:count])
+        sizes = np.abs(np.fromiter(self._values.values(), np.float64, len(self)))
+        items = list(self._values.items())
+        if 0 < count < len(items):
+            # Of many weights only those that may be among the largest are put in order.
+            least = np.partition(sizes, -count)[-count]
+            items = [items[place] for place in np.flatnonzero(sizes >= least).tolist()]
+        return dict(sorted(items, key=lambda item: (-abs(item[1]), item[0]))[:count])
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -70,6 +77,20 @@ class Weights(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    # What `Mapping` makes of the above asks for one weight after the other: too slow for many.
+
+    def keys(self) -> KeysView[str]:
+        """Return the names."""
+        return self._values.keys()
+
+    def values(self) -> ValuesView[float]:
+        """Return the weights."""
+        return self._values.values()
+
+    def items(self) -> ItemsView[str, float]:
+        """Return names with weights."""
+        return self._values.items()
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Mapping) and self._values == dict(other)

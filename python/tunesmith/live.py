@@ -214,8 +214,8 @@ def tune_live(
             loop.add(found)
             (score, shown), others = output(found, weights), scored(weights)
             curve.append(score)
-            names = old.keys() | weights.keys()
-            moved = max((abs(weights.get(n, 0.0) - old.get(n, 0.0)) for n in names), default=0.0)
+            names = list(old.keys() | weights.keys())
+            moved = float(np.abs(weights.vector(names) - old.vector(names)).max(initial=0.0))
             rank = others[0] if keep == "heldout" else score
             reached = best["heldout"][0] if keep == "heldout" else best["score"]
             better = rank > reached if measure.higher_is_better else rank < reached

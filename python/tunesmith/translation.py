@@ -305,7 +305,7 @@ class Translator:
             self.weights = Weights(fixed)
             self._core = weights.translator(model.decoder, [*chosen.items()], [*fixed.items()])
         else:
-            self.weights = Weights({**weights, **fixed}, weights.meta)
+            self.weights = Weights(dict(weights.items()) | fixed, weights.meta)
             self._core = model.decoder.translator([*self.weights.items()], [*chosen.items()])
 
     def translate(

@@ -124,7 +124,7 @@ def _digest(arrays: list[npt.NDArray[Any]]) -> str:
 
 def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return lines of text as an array, for a checkpoint."""
-    return np.frombuffer("".join(f"{text}\n" for text in texts).encode("utf-8"), np.uint8)
+    return np.frombuffer("\n".join([*texts, ""]).encode("utf-8"), np.uint8)
 
 
 def unpacked(array: npt.NDArray[np.uint8]) -> list[str]:
