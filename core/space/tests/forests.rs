@@ -2,11 +2,37 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use common::{all, forests, text_of, weights};
 use proptest::prelude::*;
 use tunesmith_space::{Derivation, Forest, Forests, Hypothesis, Join, PoolsBuilder};
+
+/// All derivations of a node, best first; among equals by edges, then by the places of what is below
+/// them; `unique` at every node.
+fn sorted(forest: &Forest, scores: &[f64], unique: bool, node: usize) -> Vec<Derivation> {
+    let mut all: Vec<(usize, [usize; 2], Derivation)> = Vec::new();
+    for edge in forest.incoming(node) {
+        let tails = forest.edges()[edge].tails();
+        let below: Vec<_> = tails.map(|tail| sorted(forest, scores, unique, tail)).collect();
+        let nothing = vec![Derivation { score: -0.0, edges: Vec::new() }];
+        let [first, second] = [0, 1].map(|gap| below.get(gap).unwrap_or(&nothing));
+        for (i, one) in first.iter().enumerate() {
+            for (j, two) in second.iter().enumerate() {
+                let edges = [&[edge as u32], &one.edges[..], &two.edges[..]].concat();
+                let score = scores[edge] + (one.score + two.score);
+                all.push((edge, [i, j], Derivation { score, edges }));
+            }
+        }
+    }
+    let order = |score: f64| score + 0.0;
+    all.sort_by(|a, b| {
+        order(b.2.score).total_cmp(&order(a.2.score)).then((a.0, a.1).cmp(&(b.0, b.1)))
+    });
+    let mut seen = HashSet::new();
+    all.retain(|(.., one)| !unique || seen.insert(text_of(forest, &one.edges).0));
+    all.into_iter().map(|(.., one)| one).collect()
+}
 
 proptest! {
     #[test]
@@ -53,6 +79,16 @@ proptest! {
         for derivation in &found {
             prop_assert_eq!(wanted.get(&forest.text(derivation)), Some(&derivation.score));
         }
+    }
+
+    #[test]
+    fn derivations_come_as_if_every_node_had_sorted_its_own(
+        forest in forests(), weights in weights(), unique: bool
+    ) {
+        let scores = forest.scores(&weights);
+        let found: Vec<Derivation> = forest.best(&scores, unique).collect();
+        let wanted = forest.goal().map(|goal| sorted(&forest, &scores, unique, goal));
+        prop_assert_eq!(found, wanted.unwrap_or_default());
     }
 
     #[test]
@@ -188,7 +224,8 @@ proptest! {
         one in forests(), other in forests(), weights in weights()
     ) {
         let named = |forest: &Forest| -> Vec<(String, u64)> {
-            let best = forest.best(&forest.scores(&weights), false);
+            let scores = forest.scores(&weights);
+            let best = forest.best(&scores, false);
             best.map(|found| (forest.text(&found), found.score.to_bits())).collect()
         };
         let mut wanted = [named(&one), named(&other)].concat();

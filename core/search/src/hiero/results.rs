@@ -143,11 +143,18 @@ impl Outcome for Found<'_> {
 
     fn skeleton(&self) -> (Skeleton, Vec<f64>) {
         let chart = &self.chart;
+        let mut entries = 0;
+        let mut groups = Vec::with_capacity(chart.groups.len());
+        for (group, _) in &chart.groups {
+            groups.push(entries);
+            entries += group.entries.len() as u32;
+        }
         let mut export = Export {
             found: self,
             builder: SkeletonBuilder::default(),
             scores: Vec::new(),
-            rules: FxHashMap::default(),
+            rules: vec![NONE; entries as usize],
+            groups,
             words: FxHashMap::default(),
         };
         let mut wanted = vec![false; chart.vertices.len()];
@@ -158,6 +165,9 @@ impl Outcome for Found<'_> {
                 tails.filter(|&tail| tail != NONE).for_each(|tail| wanted[tail as usize] = true);
             }
         }
+        let edges = chart.ways.len() + self.goal.len();
+        export.builder.reserve(chart.order.len() + 1, edges);
+        export.scores.reserve(edges);
         let mut numbers = vec![Edge::NONE; chart.vertices.len()];
         for &vertex in chart.order.iter().filter(|&&vertex| wanted[vertex as usize]) {
             if chart.vertices[vertex as usize].ways == NONE {
@@ -226,8 +236,9 @@ struct Export<'f, 'd> {
     found: &'f Found<'d>,
     builder: SkeletonBuilder,
     scores: Vec<f64>,
-    /// By group and entry.
-    rules: FxHashMap<(u32, u32), u32>,
+    /// The rules of all groups, and where those of each begin.
+    rules: Vec<u32>,
+    groups: Vec<u32>,
     words: FxHashMap<u32, u32>,
 }
 
@@ -236,8 +247,8 @@ impl Export<'_, '_> {
         let found = self.found;
         let way = &found.chart.ways[label as usize];
         let bundle = &found.chart.bundles[way.bundle as usize];
-        let known = self.rules.get(&(bundle.group, way.entry)).copied();
-        let rule = known.unwrap_or_else(|| {
+        let entry = (self.groups[bundle.group as usize] + way.entry) as usize;
+        if self.rules[entry] == NONE {
             let mut side = Vec::new();
             for &symbol in found.target(way) {
                 side.push(match symbol {
@@ -251,10 +262,9 @@ impl Export<'_, '_> {
                 });
             }
             side.truncate(if found.is_first(bundle) { 1 } else { side.len() });
-            let rule = self.builder.rule(side);
-            self.rules.insert((bundle.group, way.entry), rule);
-            rule
-        });
+            self.rules[entry] = self.builder.rule(side);
+        }
+        let rule = self.rules[entry];
         let number = |tail: u32| numbers.get(tail as usize).copied().unwrap_or(Edge::NONE);
         let mut tails = way.tails.map(number);
         if found.is_first(bundle) {

@@ -136,11 +136,19 @@ impl Outcome for Found<'_> {
         // Nodes are numbered in the order of their stacks; what leads to the goal is marked.
         let mut wanted = vec![false; goal as usize + 1];
         wanted[goal as usize] = true;
+        let (mut nodes, mut edges) = (0, 1);
         for node in (0..=goal).rev() {
-            if wanted[node as usize] {
-                self.arcs(node).for_each(|arc| wanted[self.graph.arcs[arc].from as usize] = true);
+            if !wanted[node as usize] {
+                continue;
+            }
+            nodes += 1;
+            for arc in self.arcs(node) {
+                wanted[self.graph.arcs[arc].from as usize] = true;
+                edges += 1;
             }
         }
+        builder.reserve(nodes, edges);
+        scores.reserve(edges);
         let mut rules = vec![NONE; self.choices.list.len()];
         let mut side = Vec::new();
         let mut spelled = FxHashMap::default();

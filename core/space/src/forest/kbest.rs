@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::print::{Print, Prints};
 use super::{Derivation, Edge, Skeleton, Viterbi};
@@ -17,7 +19,7 @@ impl Skeleton {
     /// the place of any part of a derivation, and the whole has the same string and no lower
     /// score, so the best derivation of a string can be built of parts that are each the best of
     /// theirs.
-    pub fn best(&self, scores: &[f64], unique: bool) -> Best<'_> {
+    pub fn best<'a>(&'a self, scores: &'a [f64], unique: bool) -> Best<'a> {
         Best::new(self, scores, unique)
     }
 }
@@ -25,10 +27,10 @@ impl Skeleton {
 /// The derivations of a forest, best first.
 pub struct Best<'a> {
     skeleton: &'a Skeleton,
-    scores: Vec<f64>,
+    scores: &'a [f64],
     /// What was made for any node: first the best of every node, numbered as the nodes are.
     made: Vec<Made>,
-    /// For strings that must differ.
+    /// If strings must differ.
     strings: Option<Strings>,
     /// Where the opened nodes are in `nodes`. One that nobody asked for a second derivation stays
     /// closed.
@@ -60,17 +62,33 @@ pub struct Choice {
 /// A derivation of a node.
 #[derive(Debug, Clone, Copy)]
 struct Made {
-    choice: Choice,
-    node: u32,
+    score: f64,
+    /// Of its string, if strings must differ.
+    print: Print,
+    edge: u32,
+    tails: [u32; 2],
     /// The next best of the same node, [`UNKNOWN`] or [`NOTHING`].
     next: u32,
+}
+
+impl Made {
+    fn is_built(&self) -> bool {
+        self.edge != Edge::NONE
+    }
 }
 
 const UNKNOWN: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX - 1;
 
 impl Ord for Choice {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
+        if self.score > other.score {
+            return Ordering::Greater;
+        }
+        if self.score < other.score {
+            return Ordering::Less;
+        }
         // Zero added: -0 and 0 are equal. Of one tail, what was made later is numbered higher.
         (self.score + 0.0)
             .total_cmp(&(other.score + 0.0))
@@ -94,81 +112,81 @@ impl PartialEq for Choice {
 impl Eq for Choice {}
 
 struct Node {
+    /// Choices, at the top the one that was taken last: what follows it takes its place when one
+    /// more is asked for.
     heap: BinaryHeap<Choice>,
-    /// The last choice, and whether what follows it in each of its tails is still to be queued.
-    last: Choice,
-    pending: [bool; 2],
     /// The derivation made last.
     end: u32,
 }
 
-/// The strings of all that was made.
+/// What tells strings apart.
 struct Strings {
-    words: Prints,
-    prints: Vec<Print>,
-    /// What was made for opened nodes, by node and string.
-    seen: HashTable<u32>,
+    rules: Prints,
+    /// What opened nodes have, by [`Print::at`].
+    seen: HashTable<u64>,
 }
 
 impl Strings {
-    fn print(&self, skeleton: &Skeleton, choice: &Choice) -> Print {
-        let print = |gap: usize| self.prints[choice.tails[gap] as usize];
-        self.words.edge(skeleton, choice.edge as usize, print)
+    /// The print of a rule over what was made.
+    #[inline]
+    fn print(&self, rule: u32, made: &[Made], tails: [u32; 2]) -> Print {
+        self.rules.of(rule, |gap| made[tails[gap] as usize].print)
     }
 
-    /// Notes what is made next, or the best, of a node; false if the node has such a string.
-    fn note(&mut self, made: &[Made], node: u32, print: Print, number: u32) -> bool {
-        let prints = &self.prints;
-        let same = |&at: &u32| prints[at as usize] == print && made[at as usize].node == node;
-        let hash = |at: &u32| prints[*at as usize].mixed(made[*at as usize].node);
-        let key = print.mixed(node);
-        if self.seen.find(key, same).is_some() {
-            return false;
+    /// Notes a string of a node; false if the node has it.
+    #[inline]
+    fn note(&mut self, node: u32, print: Print) -> bool {
+        let key = print.at(node);
+        match self.seen.entry(key, |&seen| seen == key, |&seen| seen) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(key);
+                true
+            }
         }
-        self.seen.insert_unique(key, number, hash);
-        true
     }
 }
 
 impl<'a> Best<'a> {
-    fn new(skeleton: &'a Skeleton, scores: &[f64], unique: bool) -> Self {
+    fn new(skeleton: &'a Skeleton, scores: &'a [f64], unique: bool) -> Self {
         let viterbi = Viterbi::new(skeleton, scores);
-        let best = |node: usize| {
-            let edge = viterbi.edge(node);
-            Made {
-                choice: Choice {
-                    score: viterbi.score(node).unwrap_or(f64::NEG_INFINITY),
-                    edge: edge.map_or(Edge::NONE, |edge| edge as u32),
-                    // The best of a tail has the tail's number.
-                    tails: edge.map_or([Edge::NONE; 2], |edge| skeleton.edges[edge].tails),
-                },
-                node: node as u32,
-                next: if edge.is_some() { UNKNOWN } else { NOTHING },
-            }
-        };
-        let made: Vec<Made> = (0..skeleton.nodes()).map(best).collect();
-        let strings = unique.then(|| {
-            let mut strings = Strings {
-                words: Prints::new(skeleton),
-                prints: Vec::with_capacity(made.len()),
-                // Growing costs more than the room.
-                seen: HashTable::with_capacity(made.len() + skeleton.edges.len()),
-            };
-            for Made { choice, .. } in &made {
-                let print = match choice.edge {
-                    Edge::NONE => Print::EMPTY,
-                    _ => strings.print(skeleton, choice),
-                };
-                strings.prints.push(print);
-            }
-            strings
+        let nodes = skeleton.nodes();
+        // Growing costs more than the room.
+        let room = 4 * nodes;
+        let strings = unique.then(|| Strings {
+            rules: Prints::new(skeleton),
+            seen: HashTable::with_capacity(room),
         });
-        let goal = skeleton.goal().filter(|&goal| made[goal].choice.edge != Edge::NONE);
+        let mut made: Vec<Made> = Vec::with_capacity(room);
+        for node in 0..nodes {
+            made.push(match viterbi.edge(node) {
+                None => Made {
+                    score: f64::NEG_INFINITY,
+                    print: Print::EMPTY,
+                    edge: Edge::NONE,
+                    tails: [Edge::NONE; 2],
+                    next: NOTHING,
+                },
+                Some(edge) => {
+                    // The best of a tail has the tail's number.
+                    let Edge { tails, rule, .. } = skeleton.edges[edge];
+                    let strings = strings.as_ref();
+                    Made {
+                        score: viterbi.score(node).unwrap_or(f64::NEG_INFINITY),
+                        print: strings.map_or(Print::EMPTY, |one| one.print(rule, &made, tails)),
+                        edge: edge as u32,
+                        tails,
+                        next: UNKNOWN,
+                    }
+                }
+            });
+        }
+        let goal = skeleton.goal().filter(|&goal| made[goal].is_built());
         Best {
             skeleton,
-            scores: scores.to_vec(),
+            scores,
             strings,
-            places: vec![UNKNOWN; made.len()],
+            places: vec![UNKNOWN; nodes],
             made,
             nodes: Vec::new(),
             stack: Vec::new(),
@@ -176,84 +194,94 @@ impl<'a> Best<'a> {
         }
     }
 
+    /// An edge over what was made; a tail that is not there adds nothing.
+    #[inline]
     fn scored(&self, edge: u32, tails: [u32; 2]) -> Choice {
-        let below = tails.iter().filter(|&&tail| tail != Edge::NONE);
-        let below: f64 = below.map(|&tail| self.made[tail as usize].choice.score).sum();
-        Choice { score: self.scores[edge as usize] + below, edge, tails }
+        let below = |tail: u32| self.made.get(tail as usize).map_or(-0.0, |made| made.score);
+        let score = self.scores[edge as usize] + (below(tails[0]) + below(tails[1]));
+        Choice { score, edge, tails }
     }
 
     /// The place of a node, opened if need be: every edge with the best of its tails.
     fn open(&mut self, node: u32) -> usize {
-        if self.places[node as usize] == UNKNOWN {
-            let best = self.made[node as usize].choice;
-            let built = |tail: usize| self.made[tail].choice.edge != Edge::NONE;
-            let choice = |edge: usize| {
-                let tails = self.skeleton.edges[edge].tails;
-                let wanted =
-                    edge as u32 != best.edge && self.skeleton.edges[edge].tails().all(built);
-                wanted.then(|| self.scored(edge as u32, tails))
-            };
-            let choices: Vec<Choice> =
-                self.skeleton.incoming(node as usize).filter_map(choice).collect();
-            self.places[node as usize] = self.nodes.len() as u32;
-            self.nodes.push(Node {
-                heap: BinaryHeap::from(choices),
-                last: best,
-                pending: best.tails.map(|tail| tail != Edge::NONE),
-                end: node,
-            });
-            if let Some(strings) = &mut self.strings {
-                let print = strings.prints[node as usize];
-                strings.note(&self.made, node, print, node);
+        match self.places[node as usize] {
+            UNKNOWN => self.opened(node),
+            known => known as usize,
+        }
+    }
+
+    #[cold]
+    fn opened(&mut self, node: u32) -> usize {
+        let edges = self.skeleton.incoming(node as usize);
+        let mut choices = Vec::with_capacity(edges.len());
+        for edge in edges {
+            let built = |tail: usize| self.made[tail].is_built();
+            if self.skeleton.edges[edge].tails().all(built) {
+                choices.push(self.scored(edge as u32, self.skeleton.edges[edge].tails));
             }
         }
-        self.places[node as usize] as usize
+        if let Some(strings) = &mut self.strings {
+            strings.note(node, self.made[node as usize].print);
+        }
+        let place = self.nodes.len();
+        self.places[node as usize] = place as u32;
+        self.nodes.push(Node { heap: BinaryHeap::from(choices), end: node });
+        place
     }
 
     /// Makes one more derivation of a node, if there is one. What must be made below for it is
     /// kept on a stack of our own: derivations can be as deep as sentences are long.
     fn make(&mut self, node: u32) {
         self.stack.push(node);
-        while let Some(&node) = self.stack.last() {
+        'nodes: while let Some(&node) = self.stack.last() {
             let place = self.open(node);
-            let Node { last, pending, end, .. } = self.nodes[place];
-            if let Some(gap) = pending.iter().position(|&pending| pending) {
-                let next = self.made[last.tails[gap] as usize].next;
-                if next == UNKNOWN {
-                    self.stack.push(self.skeleton.edges[last.edge as usize].tails[gap]);
-                    continue;
+            let end = self.nodes[place].end as usize;
+            while let Some(&last) = self.nodes[place].heap.peek() {
+                // The second tail moves on from any, the first only while the second is at its
+                // best: so every pair is reached once.
+                let tails = self.skeleton.edges[last.edge as usize].tails;
+                let first = tails[0] != Edge::NONE && last.tails[1] == tails[1];
+                let moves = [first, tails[1] != Edge::NONE];
+                let mut next = [NOTHING; 2];
+                for gap in 0..2 {
+                    if moves[gap] {
+                        next[gap] = self.made[last.tails[gap] as usize].next;
+                        if next[gap] == UNKNOWN {
+                            self.stack.push(tails[gap]);
+                            continue 'nodes;
+                        }
+                    }
                 }
-                if next != NOTHING {
-                    let mut tails = last.tails;
-                    tails[gap] = next;
-                    let choice = self.scored(last.edge, tails);
-                    self.nodes[place].heap.push(choice);
+                let one = self.scored(last.edge, [next[0], last.tails[1]]);
+                let two = self.scored(last.edge, [last.tails[0], next[1]]);
+                let heap = &mut self.nodes[place].heap;
+                let top = heap.peek_mut().expect("it was looked at");
+                match next {
+                    [NOTHING, NOTHING] => drop(PeekMut::pop(top)),
+                    [_, NOTHING] => put(top, one),
+                    [NOTHING, _] => put(top, two),
+                    _ => {
+                        put(top, one);
+                        heap.push(two);
+                    }
                 }
-                self.nodes[place].pending[gap] = false;
-                continue;
-            }
-            let Some(choice) = self.nodes[place].heap.pop() else {
-                self.made[end as usize].next = NOTHING;
+                let Some(&Choice { score, edge, tails }) = heap.peek() else { break };
+                let mut print = Print::EMPTY;
+                if let Some(strings) = &mut self.strings {
+                    let rule = self.skeleton.edges[edge as usize].rule;
+                    print = strings.print(rule, &self.made, tails);
+                    if !strings.note(node, print) {
+                        continue;
+                    }
+                }
+                let number = self.made.len() as u32;
+                self.nodes[place].end = number;
+                self.made[end].next = number;
+                self.made.push(Made { score, print, edge, tails, next: UNKNOWN });
                 self.stack.pop();
-                continue;
-            };
-            // The second tail moves on from any, the first only while the second is at its best:
-            // so every pair is reached once.
-            let tails = self.skeleton.edges[choice.edge as usize].tails;
-            let first = tails[0] != Edge::NONE && choice.tails[1] == tails[1];
-            let opened = &mut self.nodes[place];
-            opened.last = choice;
-            opened.pending = [first, tails[1] != Edge::NONE];
-            if let Some(strings) = &mut self.strings {
-                let print = strings.print(self.skeleton, &choice);
-                if !strings.note(&self.made, node, print, self.made.len() as u32) {
-                    continue;
-                }
-                strings.prints.push(print);
+                continue 'nodes;
             }
-            self.nodes[place].end = self.made.len() as u32;
-            self.made[end as usize].next = self.made.len() as u32;
-            self.made.push(Made { choice, node, next: UNKNOWN });
+            self.made[end].next = NOTHING;
             self.stack.pop();
         }
     }
@@ -278,7 +306,8 @@ impl<'a> Best<'a> {
 
     /// What was made with a number.
     pub fn choice(&self, number: u32) -> Choice {
-        self.made[number as usize].choice
+        let Made { score, edge, tails, .. } = self.made[number as usize];
+        Choice { score, edge, tails }
     }
 
     /// What was made with a number, down to its leaves.
@@ -292,6 +321,12 @@ impl<'a> Best<'a> {
         }
         Derivation { score: self.choice(number).score, edges }
     }
+}
+
+/// Puts a choice in the place of the best.
+#[inline]
+fn put(mut top: PeekMut<'_, Choice>, choice: Choice) {
+    *top = choice;
 }
 
 impl Iterator for Best<'_> {

@@ -126,6 +126,12 @@ pub struct SkeletonBuilder {
 }
 
 impl SkeletonBuilder {
+    /// Makes room for so many nodes and edges.
+    pub fn reserve(&mut self, nodes: usize, edges: usize) {
+        self.skeleton.starts.reserve(nodes + 1);
+        self.skeleton.edges.reserve(edges);
+    }
+
     /// A word, which target sides and strings name by the number returned.
     pub fn word(&mut self, spelling: &str) -> u32 {
         self.skeleton.words.push(spelling);
