@@ -214,12 +214,12 @@ impl Translator {
     }
 
     /// Lists in order, with common names of features.
-    fn pools(&self, lists: impl IntoIterator<Item = PoolsBuilder>) -> Pools {
+    fn pools(&self, lists: Vec<PoolsBuilder>) -> Pools {
         let mut all = PoolsBuilder::default();
         for name in &self.dense {
             all.names.intern(name);
         }
-        lists.into_iter().for_each(|list| all.append(list));
+        all.append_all(lists);
         Pools::new(all.finish())
     }
 }
@@ -370,7 +370,8 @@ impl Translator {
         let places = found.iter().enumerate();
         let places = places.flat_map(|(line, (_, bins))| (1..=*bins).map(move |at| (line, at)));
         let (of, covered) = places.unzip();
-        Ok((self.pools(found.into_iter().map(|(list, _)| list)), of, covered))
+        let lists = found.into_iter().map(|(list, _)| list).collect();
+        Ok((self.pools(lists), of, covered))
     }
 
     /// Everything that was found for each line.

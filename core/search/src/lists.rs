@@ -61,6 +61,8 @@ impl Translated<'_> {
         let (skeleton, scores) = self.skeleton();
         let mut list = PoolsBuilder::default();
         list.sentence(None);
+        // Lists are as long as they can be, most of the time, unless very much is asked for.
+        list.reserve(k.min(1 << 10), collected.names.len());
         self.each(&skeleton, &scores, (k, unique), &mut collected, |one| {
             let mut extra = String::new();
             if links {
@@ -106,6 +108,7 @@ const NONE: u32 = u32::MAX;
 struct Parts<'s> {
     skeleton: &'s Skeleton,
     rows: EdgeRows<'s>,
+    spelled: Spelled,
     /// Where each part is among those that were read, by its number.
     places: Vec<u32>,
     /// Where the string of each begins in the text, and where it ends.
@@ -123,6 +126,7 @@ impl<'s> Parts<'s> {
         Parts {
             skeleton,
             rows: EdgeRows::new(skeleton, dense),
+            spelled: Spelled::new(skeleton.rules()),
             places: Vec::new(),
             spans: Vec::with_capacity(skeleton.nodes()),
             text: String::with_capacity(32 * skeleton.nodes()),
@@ -144,30 +148,27 @@ impl<'s> Parts<'s> {
         let size = self.places.len().max(goal as usize + 1);
         self.places.resize(size, NONE);
         self.unread.push(goal);
-        let mut at = 0;
-        while let Some(&number) = self.unread.get(at) {
-            let tails = best.choice(number).tails.into_iter().filter(|&tail| tail != Edge::NONE);
+        while let Some(&number) = self.unread.last() {
+            let choice = best.choice(number);
+            let waiting = self.unread.len();
+            let tails = choice.tails.into_iter().filter(|&tail| tail != Edge::NONE);
             self.unread.extend(tails.filter(|&tail| self.places[tail as usize] == NONE));
-            at += 1;
-        }
-        // What is below has lower numbers; a part may be there twice.
-        self.unread.sort_unstable();
-        let mut unread = std::mem::take(&mut self.unread);
-        for number in unread.drain(..) {
+            if self.unread.len() > waiting {
+                continue;
+            }
+            self.unread.pop();
+            // A part may be there twice.
             if self.places[number as usize] == NONE {
                 self.places[number as usize] = self.spans.len() as u32;
-                self.part(&best.choice(number), features, collected);
+                self.part(&choice, features, collected);
             }
         }
-        self.unread = unread;
         if self.rows.any_sparse {
             for edge in best.derivation(goal).edges {
-                let row = self.rows.place(edge, features, collected);
-                let sparse = self.rows.sparse.get(row);
-                sparse.iter().for_each(|&(id, value)| self.rest.add_one(id, value));
+                self.rows.sparse(edge).for_each(|&(id, value)| self.rest.add_one(id, value));
             }
         }
-        let dense = self.rows.dense;
+        let dense = self.rows.own.width;
         let start = self.sums.len() - dense;
         self.entries.clear();
         self.entries.extend((0..).zip(self.sums[start..].iter().map(|&sum| sum as f32)));
@@ -182,37 +183,174 @@ impl<'s> Parts<'s> {
     /// Puts a part together from those below it.
     fn part(&mut self, choice: &Choice, features: &impl Features, collected: &mut Collected) {
         let row = self.rows.place(choice.edge, features, collected);
-        let dense = self.rows.dense;
-        let sum = self.sums.len();
-        let values = &self.rows.values[row * dense..(row + 1) * dense];
-        self.sums.extend(values.iter().map(|&value| f64::from(value)));
+        let dense = self.rows.own.width;
         let places = choice.tails.map(|tail| self.places.get(tail as usize).copied());
-        for place in places.into_iter().flatten() {
-            let (below, own) = self.sums.split_at_mut(sum);
-            let below = &below[place as usize * dense..][..dense];
-            own.iter_mut().zip(below).for_each(|(own, below)| *own += below);
+        let sum = self.sums.len();
+        let sums = |place: u32| place as usize * dense..(place as usize + 1) * dense;
+        match places[0] {
+            Some(place) => self.sums.extend_from_within(sums(place)),
+            None => self.sums.resize(sum + dense, 0.0),
+        }
+        let (below, own) = self.sums.split_at_mut(sum);
+        own.iter_mut()
+            .zip(self.rows.own.dense(row))
+            .for_each(|(own, &value)| *own += f64::from(value));
+        if let Some(place) = places[1] {
+            own.iter_mut().zip(&below[sums(place)]).for_each(|(own, below)| *own += below);
         }
         // What the last derivation of the goal left behind is overwritten.
         let start = self.spans.last().map_or(0, |span| span.1 as usize);
         self.text.truncate(start);
-        for symbol in self.skeleton.side(self.skeleton.edges()[choice.edge as usize].rule) {
-            let before = self.text.len();
-            if before > start {
+        let rule = self.skeleton.edges()[choice.edge as usize].rule;
+        if self.spelled.rules[rule as usize].0 == NONE {
+            self.spelled.spell(rule, self.skeleton);
+        }
+        let (from, to) = self.spelled.rules[rule as usize];
+        for &Piece { gap, words } in &self.spelled.pieces[from as usize..to as usize] {
+            if let Some(place) = gap.and_then(|gap| places[usize::from(gap)]) {
+                let (from, to) = self.spans[place as usize];
+                if self.text.len() > start && from < to {
+                    self.text.push(' ');
+                }
+                self.text.extend_from_within(from as usize..to as usize);
+            }
+            let words = &self.spelled.text[words.0 as usize..words.1 as usize];
+            if self.text.len() > start && !words.is_empty() {
                 self.text.push(' ');
             }
+            self.text.push_str(words);
+        }
+        self.spans.push((start as u32, self.text.len() as u32));
+    }
+}
+
+/// Target sides of rules, spelled when they are asked for.
+struct Spelled {
+    text: String,
+    pieces: Vec<Piece>,
+    /// Where the pieces of each rule begin and end.
+    rules: Vec<(u32, u32)>,
+}
+
+/// A gap, if there is one, and the words behind it.
+#[derive(Clone, Copy, Default)]
+struct Piece {
+    gap: Option<u8>,
+    /// Where they begin and end in the text.
+    words: (u32, u32),
+}
+
+impl Spelled {
+    fn new(rules: usize) -> Spelled {
+        Spelled { text: String::new(), pieces: Vec::new(), rules: vec![(NONE, NONE); rules] }
+    }
+
+    fn spell(&mut self, rule: u32, skeleton: &Skeleton) {
+        let first = self.pieces.len() as u32;
+        let mut piece =
+            Piece { gap: None, words: (self.text.len() as u32, self.text.len() as u32) };
+        for symbol in skeleton.side(rule) {
             match symbol {
-                Side::Word(word) => self.text.push_str(self.skeleton.word(word)),
-                Side::Gap(gap) => {
-                    let place = places[gap].expect("a part for every gap");
-                    let (from, to) = self.spans[place as usize];
-                    if from == to {
-                        self.text.truncate(before);
+                Side::Word(word) => {
+                    if piece.words.0 < piece.words.1 {
+                        self.text.push(' ');
                     }
-                    self.text.extend_from_within(from as usize..to as usize);
+                    self.text.push_str(skeleton.word(word));
+                    piece.words.1 = self.text.len() as u32;
+                }
+                Side::Gap(gap) => {
+                    self.pieces.push(piece);
+                    piece = Piece { gap: Some(gap as u8), words: (piece.words.1, piece.words.1) };
                 }
             }
         }
-        self.spans.push((start as u32, self.text.len() as u32));
+        self.pieces.push(piece);
+        self.rules[rule as usize] = (first, self.pieces.len() as u32);
+    }
+}
+
+/// Features of edges, found when they are asked for.
+struct EdgeRows<'s> {
+    skeleton: &'s Skeleton,
+    /// Where each edge is among the rows, and each rule among those of rules.
+    edges: Vec<u32>,
+    rules: Vec<u32>,
+    /// All dense features, and what edges add to the sparse ones of their rules.
+    own: HalfRows,
+    of_rules: HalfRows,
+    any_sparse: bool,
+}
+
+impl<'s> EdgeRows<'s> {
+    fn new(skeleton: &'s Skeleton, dense: usize) -> EdgeRows<'s> {
+        EdgeRows {
+            skeleton,
+            edges: vec![NONE; skeleton.edges().len()],
+            rules: vec![NONE; skeleton.rules()],
+            own: HalfRows { width: dense, ..HalfRows::default() },
+            of_rules: HalfRows { width: dense, ..HalfRows::default() },
+            any_sparse: false,
+        }
+    }
+
+    /// Where the features of an edge are.
+    fn place(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
+        match self.edges[edge as usize] {
+            NONE => self.find(edge, features, collected),
+            known => known as usize,
+        }
+    }
+
+    fn find(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
+        let Edge { rule, label, .. } = self.skeleton.edges()[edge as usize];
+        if self.rules[rule as usize] == NONE {
+            features.rule(label, collected);
+            self.rules[rule as usize] = self.of_rules.push(None, collected) as u32;
+        }
+        let rule = self.rules[rule as usize] as usize;
+        features.own(label, collected);
+        let row = self.own.push(Some(self.of_rules.dense(rule)), collected);
+        let sparse = [self.own.sparse.get(row), self.of_rules.sparse.get(rule)];
+        self.any_sparse |= sparse.iter().any(|row| !row.is_empty());
+        self.edges[edge as usize] = row as u32;
+        row
+    }
+
+    /// The sparse features of an edge that was found; those of its rule come first.
+    fn sparse(&self, edge: u32) -> impl Iterator<Item = &(u32, f32)> {
+        let rule = self.rules[self.skeleton.edges()[edge as usize].rule as usize];
+        let own = self.own.sparse.get(self.edges[edge as usize] as usize);
+        self.of_rules.sparse.get(rule as usize).iter().chain(own)
+    }
+}
+
+/// Rows whose features with the first ids are never left out.
+#[derive(Default)]
+struct HalfRows {
+    /// How many of them there are.
+    width: usize,
+    values: Vec<f32>,
+    sparse: Rows,
+}
+
+impl HalfRows {
+    fn dense(&self, row: usize) -> &[f32] {
+        &self.values[row * self.width..(row + 1) * self.width]
+    }
+
+    /// Adds what was collected, to the dense values of `base` if there are any; returns its place.
+    fn push(&mut self, base: Option<&[f32]>, collected: &mut Collected) -> usize {
+        let row = self.sparse.ends.len();
+        self.values.extend_from_slice(base.unwrap_or_default());
+        self.values.resize((row + 1) * self.width, 0.0);
+        let values = &mut self.values[row * self.width..];
+        for (id, value) in collected.take() {
+            match values.get_mut(id as usize) {
+                Some(slot) => *slot += value,
+                None => self.sparse.entries.push((id, value)),
+            }
+        }
+        self.sparse.end()
     }
 }
 
@@ -233,72 +371,5 @@ impl Rows {
     fn end(&mut self) -> usize {
         self.ends.push(self.entries.len() as u32);
         self.ends.len() - 1
-    }
-}
-
-/// Features of edges, found when they are asked for.
-struct EdgeRows<'s> {
-    skeleton: &'s Skeleton,
-    /// How many features are never left out: those with the first ids.
-    dense: usize,
-    /// Where each edge is among the rows.
-    places: Vec<u32>,
-    /// What the dense features of each row are.
-    values: Vec<f32>,
-    /// The others of each row.
-    sparse: Rows,
-    any_sparse: bool,
-    /// What rules have, and where each rule is among them.
-    rules: Rows,
-    rule_places: Vec<u32>,
-}
-
-impl<'s> EdgeRows<'s> {
-    fn new(skeleton: &'s Skeleton, dense: usize) -> EdgeRows<'s> {
-        EdgeRows {
-            skeleton,
-            dense,
-            places: vec![NONE; skeleton.edges().len()],
-            values: Vec::new(),
-            sparse: Rows::default(),
-            any_sparse: false,
-            rules: Rows::default(),
-            rule_places: vec![NONE; skeleton.rules()],
-        }
-    }
-
-    /// Where the features of an edge are.
-    fn place(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
-        match self.places[edge as usize] {
-            NONE => self.find(edge, features, collected),
-            known => known as usize,
-        }
-    }
-
-    fn find(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
-        let found = self.skeleton.edges()[edge as usize];
-        let rule = &mut self.rule_places[found.rule as usize];
-        if *rule == NONE {
-            features.rule(found.label, collected);
-            self.rules.entries.extend(collected.take());
-            *rule = self.rules.end() as u32;
-        }
-        let rule = self.rules.get(*rule as usize);
-        rule.iter().for_each(|&(id, value)| collected.put(id, value));
-        features.own(found.label, collected);
-        let row = self.sparse.ends.len();
-        self.values.resize((row + 1) * self.dense, 0.0);
-        let values = &mut self.values[row * self.dense..];
-        let before = self.sparse.entries.len();
-        for (id, value) in collected.take() {
-            match values.get_mut(id as usize) {
-                Some(slot) => *slot = value,
-                None => self.sparse.entries.push((id, value)),
-            }
-        }
-        self.any_sparse |= self.sparse.entries.len() > before;
-        self.sparse.end();
-        self.places[edge as usize] = row as u32;
-        row
     }
 }

@@ -108,7 +108,7 @@ impl Forests {
         let lists: Vec<PoolsBuilder> =
             self.forests.par_iter().map_init(Default::default, list).collect();
         let mut builder = PoolsBuilder::default();
-        lists.into_iter().for_each(|list| builder.append(list));
+        builder.append_all(lists);
         builder.names = self.names.clone();
         builder.finish()
     }

@@ -316,6 +316,15 @@ impl PoolsBuilder {
         self.pools.hypotheses()
     }
 
+    /// Makes room for so many hypotheses with so many features each.
+    pub fn reserve(&mut self, hypotheses: usize, features: usize) {
+        let pools = &mut self.pools;
+        pools.rows.reserve(hypotheses + 1);
+        pools.scores.reserve(hypotheses);
+        pools.ids.reserve(hypotheses * features);
+        pools.values.reserve(hypotheses * features);
+    }
+
     /// Adds a hypothesis to the open list.
     pub fn push(&mut self, hypothesis: Hypothesis<'_>) {
         assert!(!self.pools.starts.is_empty(), "push before the first sentence");
@@ -343,7 +352,19 @@ impl PoolsBuilder {
 
     /// Adds the lists of further sentences, without keys or columns; their features get the ids
     /// that their names have here.
-    pub fn append(&mut self, other: PoolsBuilder) {
+    pub fn append_all(&mut self, others: Vec<PoolsBuilder>) {
+        let pools = &mut self.pools;
+        let sum = |size: fn(&Pools) -> usize| others.iter().map(|other| size(&other.pools)).sum();
+        pools.starts.reserve(sum(|other| other.starts.len()));
+        pools.rows.reserve(sum(|other| other.rows.len()));
+        pools.scores.reserve(sum(|other| other.scores.len()));
+        pools.ids.reserve(sum(|other| other.ids.len()));
+        pools.values.reserve(sum(|other| other.ids.len()));
+        pools.texts.reserve(sum(|other| other.texts.len()), sum(|other| other.texts.bytes()));
+        others.into_iter().for_each(|other| self.append(other));
+    }
+
+    fn append(&mut self, other: PoolsBuilder) {
         assert!(self.columns.is_empty() && other.columns.is_empty(), "columns cannot be appended");
         let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
         let renamed = map.iter().enumerate().any(|(old, &new)| old as u32 != new);

@@ -19,6 +19,17 @@ impl Texts {
         self.ends.extend(other.ends.iter().map(|end| start + end));
     }
 
+    /// Makes room for so many strings with so many bytes in all.
+    pub fn reserve(&mut self, strings: usize, bytes: usize) {
+        self.ends.reserve(strings);
+        self.bytes.reserve(bytes);
+    }
+
+    /// The length of all strings.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     pub fn get(&self, index: usize) -> &str {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]

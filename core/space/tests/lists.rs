@@ -166,7 +166,7 @@ proptest! {
         lists in prop::collection::vec(prop::collection::vec(
             (0u8..9, prop::collection::vec((0u8..6, -3i8..4), 0..5), any::<bool>()), 0..4), 0..5),
     ) {
-        let (mut pushed, mut appended) = (PoolsBuilder::default(), PoolsBuilder::default());
+        let (mut pushed, mut parts) = (PoolsBuilder::default(), Vec::new());
         for list in &lists {
             // Each part has names of its own, in its own order.
             let mut part = PoolsBuilder::default();
@@ -174,8 +174,12 @@ proptest! {
                 builder.sentence(None);
                 list.iter().for_each(|one| push(builder, one));
             }
-            appended.append(part);
+            parts.push(part);
         }
+        let mut appended = PoolsBuilder::default();
+        let rest = parts.split_off(parts.len() / 2);
+        appended.append_all(parts);
+        appended.append_all(rest);
         let (pushed, appended) = (pushed.finish(), appended.finish());
         prop_assert!(pushed.names.iter().eq(appended.names.iter()));
         prop_assert_eq!(pushed.starts(), appended.starts());
