@@ -40,7 +40,7 @@ KEPT = Path(__file__).resolve().parent / "results" / "tuning"
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 BATCH = ("mert", "pro", "kbmira", "rampion", "risk")
 ONLINE = ("mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow", "perceptron")
-DECODINGS, PASSES = 6, 4
+DECODINGS, PASSES = 6, 6
 OPTIONS: dict[str, dict[str, Any]] = {}
 """Where a preset's own are not used."""
 

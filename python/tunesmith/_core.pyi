@@ -412,6 +412,7 @@ class Sampler:
         seed: int = 0,
         epoch: int = 0,
         threads: int = 0,
+        chosen: NDArray[np.float64] | None = None,
     ) -> Constraints: ...
 
 def permutation(seed: int, epoch: int, length: int) -> NDArray[np.uint32]: ...

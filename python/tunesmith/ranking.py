@@ -24,13 +24,16 @@ class Ranking:
     """Sample pairs, separate them by logistic regression, move part of the way there.
 
     Minimises Σ log(1 + exp(-w·x)) / n + l2/2 ‖w‖² over the sampled rows by L-BFGS, within the
-    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew.
+    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew. Pairs differ in the gain of the
+    sentence alone, or (`context`) in that of the corpus which the weights choose, with the sentence
+    exchanged.
     """
 
     selector: _core.Selector
     rounds: int = 12
     interpolate: float = 0.2
     l2: float = 1e-4
+    context: bool = False
 
     def epochs(
         self,
@@ -46,7 +49,11 @@ class Ranking:
             done = int(state["done"][0])
         sampler = _core.Sampler(task.pools.core, task.table, task.metric.native, len(weights))
         for number in range(done + 1, self.rounds + 1):
-            rows = sampler.rows(self.selector, weights, seed, number, task.threads)
+            chosen = None
+            if self.context:
+                best = task.pools.best(weights, task.threads)
+                chosen = task.pools.statistics(task.metric, best)
+            rows = sampler.rows(self.selector, weights, seed, number, task.threads, chosen)
             solution, loss = logistic_regression(task, rows, solution, self.l2)
             # Rounding must not carry a weight past its bounds, nor move a fixed one.
             weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from twins.lists import Array, Lists, counted, learnable
 from twins.searching import slope
 from twins.training import task_of
 
-from tunesmith import _core, gains, select
+from tunesmith import Pools, _core, gains, select
 from tunesmith.presets import make_tuner
 from tunesmith.ranking import Ramp, Ranking, logistic_regression
 
@@ -164,3 +165,41 @@ def test_hopes_stay_where_they_are_during_a_round() -> None:
 def test_no_passes_are_no_rounds() -> None:
     task = task_of(learnable(1), "bleu")
     assert list(make_tuner("rampion", {"passes": 0}).epochs(task, np.zeros(4), 1, None)) == []
+
+
+def test_gains_in_context_are_those_of_the_corpus_with_one_sentence_exchanged() -> None:
+    rng = np.random.default_rng(3)
+    stats = np.column_stack([rng.integers(0, 10, 12), rng.integers(5, 15, 12)]).astype(float)
+    pools = Pools.from_arrays(rng.normal(size=(12, 2)), [0, 4, 7, 12], ["a", "b"])
+    pools.set_statistics("wer", stats)
+    task, seen = task_of(pools, "wer"), list[list[float]]()
+
+    def choose(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+        seen.append(gains.tolist())
+        return []
+
+    weights = np.array([1.0, -0.5])
+    chosen = pools.statistics(task.metric, pools.best(weights))
+    sampler = _core.Sampler(pools.core, task.table, task.metric.native, 2)
+    sampler.rows(select.of_function(choose), weights, threads=1, chosen=chosen)
+    whole = chosen.sum(axis=0)
+    base = task.metric.native.gains(whole[None, :])[0]
+    for sentence, (first, end) in enumerate(((0, 4), (4, 7), (7, 12))):
+        exchanged = whole - chosen[sentence] + stats[first:end]
+        wanted = base + 3 * (task.metric.native.gains(exchanged) - base)
+        np.testing.assert_allclose(seen[sentence], wanted, rtol=1e-12)
+    with pytest.raises(ValueError, match="a row of statistics for every sentence"):
+        sampler.rows(select.of_function(choose), weights, chosen=chosen[:2])
+
+
+def test_ranking_in_context_measures_against_its_own_choice() -> None:
+    task, _ = sampled()
+    start, selector = np.array([1.0, -0.5, 0.2]), select.pairs(100, 0.05, 20)
+    tuner = Ranking(selector, rounds=1, interpolate=1.0, context=True)
+    chosen = task.pools.statistics(task.metric, task.pools.best(start))
+    sampler = _core.Sampler(task.pools.core, task.table, task.metric.native, 3)
+    rows = sampler.rows(selector, start, 1, 1, chosen=chosen)
+    solution, _ = logistic_regression(task, rows, start, tuner.l2)
+    assert next(tuner.epochs(task, start, 1)).weights.tolist() == solution.tolist()
+    alone = next(replace(tuner, context=False).epochs(task, start, 1)).weights
+    assert alone.tolist() != solution.tolist()

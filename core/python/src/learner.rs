@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -492,8 +492,8 @@ impl Constraints {
     }
 }
 
-/// Draws the constraint rows of all sentences, as often as asked; gains are those of sentences
-/// alone, found once.
+/// Draws the constraint rows of all sentences, as often as asked. Gains of sentences alone are
+/// found once.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Sampler {
     corpus: Arc<dyn CoreCorpus>,
@@ -514,8 +514,10 @@ impl Sampler {
         Ok(Sampler { corpus, metric: metric.clone().unbind(), features })
     }
 
-    /// The rows that a selector makes under fixed weights.
-    #[pyo3(signature = (selector, weights, seed=0, epoch=0, threads=0))]
+    /// The rows that a selector makes under fixed weights; gains are those of sentences alone, or
+    /// in the context of what was chosen for every sentence, given as statistics.
+    #[pyo3(signature = (selector, weights, seed=0, epoch=0, threads=0, chosen=None))]
+    #[allow(clippy::too_many_arguments)]
     fn rows(
         &self,
         py: Python<'_>,
@@ -524,6 +526,7 @@ impl Sampler {
         seed: u64,
         epoch: u64,
         threads: usize,
+        chosen: Option<PyReadonlyArray2<'_, f64>>,
     ) -> PyResult<Constraints> {
         let weights = weights.as_slice()?.to_vec();
         if weights.len() != self.features {
@@ -532,7 +535,15 @@ impl Sampler {
         let model = Model::new(weights);
         let (corpus, selector) = (Arc::clone(&self.corpus), Arc::clone(&selector.inner));
         let metric = self.metric.get();
-        let gain = Gain::sentence(metric.inner());
+        let gain = match chosen {
+            None => Gain::sentence(metric.inner()),
+            Some(chosen) => {
+                if chosen.shape() != [self.corpus.sentences(), metric.inner().width()] {
+                    return Err(PyValueError::new_err("a row of statistics for every sentence"));
+                }
+                Gain::among(metric.inner(), chosen.as_slice()?.to_vec())
+            }
+        };
         let rows = threads::run(py, threads, move || {
             let order: Vec<u32> = (0..corpus.sentences() as u32).collect();
             let pass = Pass {

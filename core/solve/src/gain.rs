@@ -78,6 +78,15 @@ impl Gain {
         Gain::new(metric, GainKind::Sentence, GainScale::One, Vec::new(), &[])
     }
 
+    /// Gains in the context of what was chosen for every sentence, a row of statistics each.
+    pub fn among(metric: Arc<dyn Metric>, chosen: Vec<f64>) -> Self {
+        let sentences = chosen.len() / metric.width();
+        let lengths = vec![0.0; sentences];
+        let mut gain = Gain::new(metric, GainKind::Context, GainScale::One, lengths, &[]);
+        gain.set_previous(chosen);
+        gain
+    }
+
     /// How statistics of a sentence become gains now.
     pub fn worth(&self, sentence: usize) -> Worth {
         let width = self.metric.width();
