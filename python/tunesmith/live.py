@@ -31,6 +31,8 @@ from tunesmith.tuning import Bounds, Listener, changes, refusal
 
 # Decodings of a batch tuner, where nobody says.
 ITERATIONS = 25
+# Decodings in a row that are no better than the best so far, after which a batch tuner gives up.
+PATIENCE = 5
 
 Keep = Literal["best", "last", "heldout"]
 
@@ -97,11 +99,11 @@ def tune_live(
     With a `tuner` of your own, `preset` is only what it is called.
 
     Batch tuners: at most `iterations` times (25) optimise on all lists so far and decode with the
-    new weights; ends early when a decoding brings nothing new or no weight moves by more than
-    `stop`. Online tuners: at most `iterations` passes (as many as the preset has) in which every
-    batch of sentences is decoded with the weights of the moment, and after each pass all sentences
-    for the score. With `merged`, or where the decoder is a command, online tuners make their passes
-    over the lists of all decodings as batch tuners do.
+    new weights; ends early when a decoding brings nothing new, no weight moves by more than `stop`,
+    or five decodings in a row were no better. Online tuners: at most `iterations` passes (as many
+    as the preset has) in which every batch of sentences is decoded with the weights of the moment,
+    and after each pass all sentences for the score. With `merged`, or where the decoder is a
+    command, online tuners make their passes over the lists of all decodings as batch tuners do.
 
     The weights of the iteration whose decoding scored best are returned (`keep="last"`: the last;
     `"heldout"`: the best on the first held-out corpus). With `run` every iteration is written down,
@@ -222,7 +224,8 @@ def tune_live(
             if better or keep == "last":
                 best |= {"iteration": number, "score": score, "heldout": others, "weights": weights}
                 texts["after"] = shown
-            best["ended"] = step.last or moved <= stop
+            tired = loop.k is None and number - best["iteration"] >= PATIENCE
+            best["ended"] = step.last or moved <= stop or tired
             journal.event(
                 "epoch",
                 run=0,

@@ -114,11 +114,14 @@ class Batch:
         lower, upper = limits(spaces.names, setup.bounds, setup.fixed)
         task = Task(spaces, setup.metric, lower, upper, setup.threads)
         start = task.clip(spaces.vector(weights))
-        chosen, best, score = start, *reversed(task.evaluate(start))
+        # Weights at hand do not compete: what they choose from has been shaped by them.
+        chosen, best, score = start, -np.inf, 0.0
         for epoch in self._tuner.epochs(task, start, setup.seed + self._added, None):
             reached, gain = task.evaluate(epoch.weights)
             if gain > best:
                 chosen, best, score = epoch.weights, gain, reached
+        if best == -np.inf:
+            score, best = task.evaluate(start)
         chosen = self._scaled(task, chosen, start, best)
         # A feature that no hypothesis has any more keeps its weight.
         proposed = Weights({**weights, **Weights.from_vector(spaces.names, chosen)})
