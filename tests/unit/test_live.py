@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,7 +17,7 @@ from twins.quick import QUICK
 from twins.toy import POOR, make_world
 
 from tunesmith import Weights, _core, select, update
-from tunesmith.drivers import Online, Task, with_regime
+from tunesmith.drivers import Epoch, Online, Task, with_regime
 from tunesmith.errors import InputError
 from tunesmith.live import LiveResult, tune_live
 from tunesmith.loops import Passes, Setup
@@ -265,3 +266,37 @@ def test_lists_of_a_decoder_that_ignores_weights_are_lists(
         weights = loop.step(weights).weights
         for name, value in wanted.items():
             assert weights.get(name, 0.0) == pytest.approx(value, abs=1e-9), name
+
+
+@dataclass
+class OneMore:
+    """A decoder that finds one more translation, worse than the first, every time."""
+
+    sources: list[str] = field(default_factory=lambda: ["s"])
+    references: list[list[str]] = field(default_factory=lambda: [["a b c d"]])
+    decoded: list[float] = field(default_factory=list)
+
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Pools:
+        self.decoded.append(weights["f"])
+        texts = ["a b c d", *(f"a b x{number}" for number in range(len(self.decoded)))]
+        # With a weight above zero the last is first.
+        order = texts if weights["f"] <= 0.0 else texts[::-1]
+        features = np.array([[float(texts.index(text))] for text in order])
+        return Pools.from_arrays(features, [0, len(order)], ["f"], order, self.references)
+
+
+@dataclass
+class Stubborn:
+    """A tuner that raises the weight whatever the lists say."""
+
+    def epochs(self, task: Any, start: Any, seed: int, state: Any = None) -> Iterator[Epoch]:
+        yield Epoch(1, start + 1.0, {}, {}, True)
+
+
+def test_a_batch_tuner_goes_on_from_what_it_proposes_and_gives_up_after_five() -> None:
+    source = OneMore()
+    result = tune_live(source, Weights({"f": -0.5}), tuner=Stubborn())
+    # The first decoding scored best, and is what is kept.
+    assert source.decoded == [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
+    assert (result.iterations, result.weights["f"], result.tuned) == (5, -0.5, result.start)
+    assert result.curve[0] > max(result.curve[1:])
