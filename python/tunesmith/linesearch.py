@@ -143,7 +143,8 @@ class LineSearch:
         search ends with join the lists of the next.
         """
         assert isinstance(task.pools, Forests)
-        best, gain = start, task.evaluate(start)[1]
+        # Not the start itself, from which the forests were climbed already.
+        best, gain = start, -np.inf
         point, known = start, list[Pools]()
         for number in range(GATHERED):
             known = [Pools.merge([*known, task.pools.kbest(point, LISTED, threads=task.threads)])]
