@@ -15,15 +15,14 @@ from tunesmith.drivers import Epoch, State, Task
 from tunesmith.errors import InputError
 from tunesmith.features import Vector
 from tunesmith.moments import Within
-from tunesmith.spaces import Forests, Pools
+from tunesmith.spaces import Forests
 
 Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
-# Strings of a forest that stand for it where points are searched, and how often they are gathered.
+# Strings of a forest that stand for it where points are searched.
 LISTED = 100
-GATHERED = 4
 
 
 @dataclass(frozen=True)
@@ -137,22 +136,11 @@ class LineSearch:
             yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
 
     def _on_lists(self, task: Task, start: Vector, seed: int) -> Vector:
-        """Return the best point that searches over lists of the best strings lead to.
-
-        As if the forests were decoded again and again: the best strings under the weights that each
-        search ends with join the lists of the next.
-        """
+        """Return the best point of a search over lists of the best strings under the weights."""
         assert isinstance(task.pools, Forests)
-        # Not the start itself, from which the forests were climbed already.
-        best, gain = start, -np.inf
-        point, known = start, list[Pools]()
-        for number in range(GATHERED):
-            known = [Pools.merge([*known, task.pools.kbest(point, LISTED, threads=task.threads)])]
-            *_, last = self.epochs(replace(task, pools=known[0]), point, seed + number)
-            point, reached = last.weights, task.evaluate(last.weights)[1]
-            if reached > gain:
-                best, gain = point, reached
-        return best
+        lists = replace(task, pools=task.pools.kbest(start, LISTED, threads=task.threads))
+        *_, last = self.epochs(lists, start, seed)
+        return last.weights
 
     def _climb(
         self,
