@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,14 +16,14 @@ from tunesmith.drivers import Epoch, State, Task
 from tunesmith.errors import InputError
 from tunesmith.features import Vector
 from tunesmith.moments import Within
-from tunesmith.spaces import Forests
+from tunesmith.spaces import Forests, Pools
 
 Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
-# Strings of a forest that stand for it where points are searched.
-LISTED = 100
+# Strings of a forest that stand for it where points are searched, and how often they are gathered.
+LISTED, GATHERINGS = 100, 4
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class LineSearch:
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more. So the points are
-    searched on the lists of the forests' best strings; the best of them is where the second and
-    last climb over the forests begins.
+    searched on lists of the forests' best strings, gathered around what was found so far; the
+    point that is best on the forests is where the second and last climb over them begins.
     Kernels: `core/solve/src/line`.
     """
 
@@ -122,7 +123,9 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
         for number in range(done, 2 if self.restarts else 1):
-            point = task.clip(start) if number == 0 else self._on_lists(task, best, seed)
+            point = task.clip(start)
+            if number:
+                point = self._on_lists(task, [point, best], seed)
             rng = np.random.default_rng([seed, number])
             weights, reached, moves = self._climb(task, search, free, point, rng)
             if reached > gain:
@@ -135,12 +138,24 @@ class LineSearch:
             last = number == (1 if self.restarts else 0)
             yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
 
-    def _on_lists(self, task: Task, start: Vector, seed: int) -> Vector:
-        """Return the best point of a search over lists of the best strings under the weights."""
-        assert isinstance(task.pools, Forests)
-        lists = replace(task, pools=task.pools.kbest(start, LISTED, threads=task.threads))
-        *_, last = self.epochs(lists, start, seed)
-        return last.weights
+    def _on_lists(self, task: Task, points: Sequence[Vector], seed: int) -> Vector:
+        """Return the point that is best on the forests, of searches on lists of their strings.
+
+        Lists of the strings that are best at some points promise too much elsewhere. So each search
+        adds the strings that are best where it ends, and the next one knows better.
+        """
+        forests = task.pools
+        assert isinstance(forests, Forests)
+        listed = partial(forests.kbest, k=LISTED, threads=task.threads)
+        lists = Pools.merge([listed(point) for point in points])
+        best, gain = points[-1], -np.inf
+        for number in range(GATHERINGS):
+            *_, last = self.epochs(replace(task, pools=lists), best, seed + 1000 * number)
+            reached = task.evaluate(last.weights)[1]
+            if reached > gain:
+                best, gain = last.weights, reached
+            lists = Pools.merge([lists, listed(last.weights)])
+        return best
 
     def _climb(
         self,
