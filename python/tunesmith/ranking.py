@@ -24,9 +24,9 @@ class Ranking:
     """Sample pairs, separate them by logistic regression, move part of the way there.
 
     Minimises Σ log(1 + exp(-w·x)) / n + l2/2 ‖w‖² over the sampled rows by L-BFGS, within the
-    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew. Pairs differ in the gain of the
-    sentence alone, or (`context`) in that of the corpus which the weights choose, with the sentence
-    exchanged.
+    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew, the first half of the rounds by
+    `first` where it is given. Pairs differ in the gain of the sentence alone, or (`context`) in
+    that of the corpus which the weights choose, with the sentence exchanged.
     """
 
     selector: _core.Selector
@@ -34,6 +34,7 @@ class Ranking:
     interpolate: float = 0.2
     l2: float = 1e-4
     context: bool = False
+    first: _core.Selector | None = None
 
     def epochs(
         self,
@@ -53,7 +54,9 @@ class Ranking:
             if self.context:
                 best = task.pools.best(weights, task.threads)
                 chosen = task.pools.statistics(task.metric, best)
-            rows = sampler.rows(self.selector, weights, seed, number, task.threads, chosen)
+            early = 2 * number <= self.rounds
+            selector = (self.first if early else None) or self.selector
+            rows = sampler.rows(selector, weights, seed, number, task.threads, chosen)
             solution, loss = logistic_regression(task, rows, solution, self.l2)
             # Rounding must not carry a weight past its bounds, nor move a fixed one.
             weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)

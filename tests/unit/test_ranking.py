@@ -203,3 +203,18 @@ def test_ranking_in_context_measures_against_its_own_choice() -> None:
     assert next(tuner.epochs(task, start, 1)).weights.tolist() == solution.tolist()
     alone = next(replace(tuner, context=False).epochs(task, start, 1)).weights
     assert alone.tolist() != solution.tolist()
+
+
+def test_the_first_half_of_the_rounds_may_draw_otherwise() -> None:
+    pools = counted(np.random.default_rng(3), [6] * 8, 3)
+    task = task_of(pools, "wer")
+    few, many = select.pairs(100, 0.05, 1), select.pairs(100, 0.05, 20)
+
+    def rows(tuner: Ranking) -> list[Any]:
+        return [epoch.facts["updates"] for epoch in tuner.epochs(task, np.zeros(3), 1)]
+
+    alone = rows(Ranking(many, rounds=5))
+    mixed = rows(Ranking(many, rounds=5, first=few))
+    assert mixed[:2] == rows(Ranking(few, rounds=5))[:2]
+    assert mixed[2:] == alone[2:]
+    assert mixed[0] < alone[0]
