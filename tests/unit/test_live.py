@@ -225,6 +225,27 @@ class Fixed(Live):
         return self.lists
 
 
+class Forgetful(Live):
+    """A decoder that begins anew with each batch: nothing is kept of phrases."""
+
+    def following(self, learner: _core.Learner) -> Translator:
+        weights = Weights.from_vector(learner.names, learner.weights)
+        return self.model.translator(weights, self.settings, tokenized=True)
+
+
+@pytest.mark.parametrize("regime", ["batch=3", "shards=2", "delay=2"])
+def test_what_is_kept_of_phrases_changes_no_weight(world: Path, regime: str) -> None:
+    tuner = with_regime(make_tuner("adagrad", {"l1": 0.001, "eta": 0.1}), regime)
+    found = source(world, "phrase", "green2013", k=30)
+    forgetful = Forgetful(found.model, found.lines, found.raw_references, k=30)
+    kept, anew = (
+        tune_live(each, POOR["phrase"], "adagrad", tuner=tuner, iterations=3)
+        for each in (found, forgetful)
+    )
+    assert kept.weights == anew.weights
+    assert kept.nonzero > 100
+
+
 @st.composite
 def sparse_lists(draw: st.DrawFn) -> Pools:
     """Lists in which every sentence has features that others have not."""

@@ -1,7 +1,7 @@
 //! `Decoder`, `Translator` and `Translation`: models that translate.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use pyo3::exceptions::PyValueError;
@@ -30,7 +30,8 @@ pub struct Decoder {
 }
 
 enum Model {
-    Phrase(Arc<phrase::Model>),
+    /// With what is known of its phrases as long as somebody follows weights.
+    Phrase(Arc<phrase::Model>, Mutex<Weak<phrase::Kept>>),
     Hiero(Arc<hiero::Model>),
 }
 
@@ -68,7 +69,7 @@ impl Decoder {
             phrase::Model::new(table, lm, dense, extras)
         };
         let model = py.detach(load).map_err(py_err)?;
-        Ok(Decoder { model: Model::Phrase(Arc::new(model)), failure })
+        Ok(Decoder { model: Model::Phrase(Arc::new(model), Mutex::default()), failure })
     }
 
     /// A hierarchical model from its files. With `cdec`, features have cdec's names and values,
@@ -106,7 +107,7 @@ impl Decoder {
     #[getter]
     fn dense(&self) -> Vec<String> {
         let names = match &self.model {
-            Model::Phrase(model) => model.dense().names(),
+            Model::Phrase(model, _) => model.dense().names(),
             Model::Hiero(model) => model.dense().names(),
         };
         names.into_iter().map(str::to_owned).collect()
@@ -116,7 +117,7 @@ impl Decoder {
     #[getter]
     fn settings(&self) -> Vec<(&'static str, &'static str)> {
         match &self.model {
-            Model::Phrase(_) => phrase::Settings::NAMES.to_vec(),
+            Model::Phrase(..) => phrase::Settings::NAMES.to_vec(),
             Model::Hiero(_) => hiero::Settings::NAMES.to_vec(),
         }
     }
@@ -140,9 +141,13 @@ impl Decoder {
         settings: Vec<(String, f64)>,
     ) -> PyResult<Translator> {
         let decoder: Arc<dyn Decode> = match &self.model {
-            Model::Phrase(model) => {
+            Model::Phrase(model, kept) => {
                 let changed = changed(settings, phrase::Settings::set)?;
-                Arc::new(phrase::Decoder::new(model.clone(), weights, changed))
+                let decoder = phrase::Decoder::new(model.clone(), weights, changed);
+                Arc::new(match kept.lock().expect("no panic while it is held").upgrade() {
+                    Some(kept) => decoder.keeping(kept),
+                    None => decoder,
+                })
             }
             Model::Hiero(model) => {
                 let changed = changed(settings, hiero::Settings::set)?;
@@ -150,6 +155,18 @@ impl Decoder {
             }
         };
         Ok(Translator { decoder, dense: self.dense(), failure: Arc::clone(&self.failure) })
+    }
+
+    /// What translators are to keep of the model's phrases as long as the result is there, because
+    /// weights are going to change often.
+    pub fn keep(&self) -> Option<Arc<phrase::Kept>> {
+        let Model::Phrase(_, kept) = &self.model else { return None };
+        let mut kept = kept.lock().expect("no panic while it is held");
+        Some(kept.upgrade().unwrap_or_else(|| {
+            let new = Arc::default();
+            *kept = Arc::downgrade(&new);
+            new
+        }))
     }
 }
 

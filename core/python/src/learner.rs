@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_search::Weights;
+use tunesmith_search::phrase::Kept;
 use tunesmith_solve::{
     Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, PartCorpus, Pass, Rows,
     Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
@@ -36,6 +37,8 @@ pub struct Learner {
     batch: usize,
     seed: u64,
     features: Features,
+    /// What the decoder that follows the weights knows of its phrases.
+    kept: Option<Arc<Kept>>,
 }
 
 /// The features by name, for a decoder that follows the weights; nothing where ids are enough.
@@ -204,6 +207,7 @@ impl Learner {
             batch,
             seed,
             features: Features::new(names.as_deref().unwrap_or_default()),
+            kept: None,
         })
     }
 
@@ -293,6 +297,7 @@ impl Learner {
         constants: Vec<(String, f64)>,
     ) -> PyResult<Translator> {
         self.features.tell(self.model.weights(), &constants);
+        self.kept = decoder.keep();
         decoder.with(Arc::clone(&self.features.weights), settings)
     }
 

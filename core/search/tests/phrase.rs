@@ -11,7 +11,7 @@ use tunesmith_lm::{Estimate, Model as Lm, estimate};
 use tunesmith_rules::{Table, import_moses};
 use tunesmith_search::features::templates::{Resources, make};
 use tunesmith_search::features::{Collected, Extras};
-use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
+use tunesmith_search::phrase::{Decoder, Dense, Kept, Model, Settings};
 use tunesmith_search::{Input, Markup, Named, Outcome, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
@@ -342,6 +342,36 @@ proptest! {
                 prop_assert!(close(reading.score, score), "{} {score}", reading.score);
             }
             (reading, score) => prop_assert!(reading.is_none() && score.is_none()),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_phrases_hides_no_change_of_a_weight(
+        pairs in pairs(), sets in prop::collection::vec(weights(), 2..5), source in sentence(),
+        table_limit in 0..4usize,
+    ) {
+        let extras = make(&["rule-id", "pairs", "deletions", "order", "bigrams"], &Resources::default());
+        let settings = Settings { table_limit, ..wide(None) };
+        let world = world(pairs, sets[0].clone(), settings.clone(), extras.unwrap());
+        let text = words(&SOURCE, &source).join(" ");
+        let mut collected = Collected::default();
+        decode(&world.decoder, &Input::plain(&text)).forest(&mut collected);
+        let names: Vec<&str> = collected.names.iter().collect();
+        let kept = Arc::new(Kept::default());
+        for weights in &sets {
+            // Some features lose their weight, others get one.
+            let of = |number: usize| weights[number % weights.len()] * (number % 3) as f64;
+            let weights = || Weights::new(names.iter().enumerate().map(|(at, &name)| (name, of(at))));
+            let fresh = || {
+                let model = world.decoder.model().clone();
+                Decoder::new(model, weights(), settings.clone())
+            };
+            let list = |decoder: Decoder| {
+                let mut collected = Collected::default();
+                let list = decode(&decoder, &Input::plain(&text)).best(200, false, &mut collected);
+                (list, collected.names.iter().map(str::to_owned).collect::<Vec<_>>())
+            };
+            prop_assert_eq!(list(fresh().keeping(kept.clone())), list(fresh()));
         }
     }
 

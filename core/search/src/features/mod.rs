@@ -2,7 +2,7 @@
 //!
 //! | a feature | looks at | is asked |
 //! | --- | --- | --- |
-//! | [`OnRule`] | a rule | once for each entry of the table and each set of weights |
+//! | [`OnRule`] | a rule | once for each entry of the table and each set of weights; where a decoder follows a learner, once for all of them |
 //! | [`OnPlace`] | a rule and the sentence around it | once for each rule that matches a span |
 //! | [`OnOrder`] | a phrase and how it lies to its neighbour | as [`OnRule`] |
 //! | [`OnString`] | words of the target string, across rules | while searching |
@@ -171,32 +171,35 @@ impl Sink for Total<'_> {
     }
 }
 
-/// Sums up weights of features of one rule, whose name is looked at once.
-pub struct TotalOfRule<'w> {
-    total: Total<'w>,
+/// Keeps keys and values of the features of one rule, whose name is looked at once.
+pub struct Keyed<'f> {
+    found: &'f mut Vec<(u64, f32)>,
     own: Option<Piece>,
 }
 
-impl<'w> TotalOfRule<'w> {
-    pub fn new(weights: &'w Weights) -> TotalOfRule<'w> {
-        TotalOfRule { total: Total { weights, sum: 0.0 }, own: None }
+impl<'f> Keyed<'f> {
+    pub fn new(found: &'f mut Vec<(u64, f32)>) -> Keyed<'f> {
+        Keyed { found, own: None }
     }
 
-    /// What was summed up; the next sum begins.
-    pub fn take(&mut self) -> f64 {
-        std::mem::take(&mut self.total.sum)
+    /// How many there are by now.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
     }
 }
 
-impl Sink for TotalOfRule<'_> {
+impl Sink for Keyed<'_> {
     fn add(&mut self, name: &[&Spelling], value: f32) {
-        self.total.add(name, value);
+        self.found.push((key(name), value));
     }
 
     fn add_rule(&mut self, prefix: &Spelling, rule: &Rule<'_>, value: f32) {
         let own = *self.own.get_or_insert_with(|| rule_id::piece(rule));
-        let key = own.key_behind(prefix.piece().key());
-        self.total.sum += self.total.weights.of_key(key) * f64::from(value);
+        self.found.push((own.key_behind(prefix.piece().key()), value));
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use super::facts::{Facts, Kept};
 use super::model::Model;
 use super::results::Found;
 use super::search;
 use super::targets::Targets;
 use crate::cache::Cache;
-use crate::{Decode, Input, Outcome, Weights};
+use crate::{Decode, Input, ModelWords, Outcome, Weights};
+use tunesmith_rules::{Node, Symbol};
 use tunesmith_text::{Error, Result};
 
 /// How to search.
@@ -127,6 +129,7 @@ pub struct Decoder {
     pub(crate) weighted: Weighted,
     pub(crate) settings: Settings,
     pub(crate) cache: Cache<Targets>,
+    kept: Option<Arc<Kept>>,
 }
 
 /// Bytes of scored translations that are kept from sentence to sentence.
@@ -135,7 +138,40 @@ const CACHED: usize = 128 << 20;
 impl Decoder {
     pub fn new(model: Arc<Model>, weights: impl Into<Arc<Weights>>, settings: Settings) -> Decoder {
         let weighted = Weighted::new(&model, weights.into());
-        Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
+        Decoder { model, weighted, settings, cache: Cache::new(CACHED), kept: None }
+    }
+
+    /// Uses what decoders of the same model with other weights have found out, and adds to it.
+    pub fn keeping(self, kept: Arc<Kept>) -> Decoder {
+        Decoder { kept: Some(kept), ..self }
+    }
+
+    /// The best translations of a source phrase in the table.
+    pub(super) fn targets(&self, source: &[Symbol], node: Node) -> Targets {
+        let make = || Facts::of_node(&self.model, source, node, |_| true);
+        let limit = self.settings.table_limit;
+        match &self.kept {
+            Some(kept) => self.weigh(&kept.get(node, make), source, node, limit),
+            None => self.weigh(&make(), source, node, limit),
+        }
+    }
+
+    /// All translations of a source phrase in the table whose words are `wanted`.
+    pub(super) fn targets_among(
+        &self,
+        source: &[Symbol],
+        node: Node,
+        wanted: impl Fn(&[u32]) -> bool,
+    ) -> Targets {
+        self.weigh(&Facts::of_node(&self.model, source, node, wanted), source, node, 0)
+    }
+
+    fn weigh(&self, facts: &Facts, source: &[Symbol], node: Node, limit: usize) -> Targets {
+        let Decoder { model, weighted, .. } = self;
+        let words = ModelWords::new(&model.table, &model.lexicon);
+        let entries = model.table.entries(node);
+        let columns = |entry| entries.scores(entry as usize).unwrap_or_default();
+        Targets::new(facts, model, weighted, source, &words, limit, columns)
     }
 
     pub fn model(&self) -> &Arc<Model> {

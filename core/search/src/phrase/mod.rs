@@ -2,6 +2,7 @@
 
 mod cover;
 mod decoder;
+mod facts;
 mod future;
 mod model;
 mod options;
@@ -10,5 +11,6 @@ mod search;
 mod targets;
 
 pub use decoder::{Decoder, Settings};
+pub use facts::Kept;
 pub use model::{Dense, Model, Reordering};
 pub use results::Found;

@@ -8,6 +8,7 @@ use tunesmith_lm::State;
 use tunesmith_rules::Symbol;
 
 use super::decoder::Decoder;
+use super::facts::Facts;
 use super::future::Future;
 use super::targets::{Target, Targets};
 use crate::features::{Rule, Total};
@@ -99,13 +100,9 @@ impl<'d> Choices<'d> {
                 if !input.allows(&(start..end)) {
                     continue;
                 }
-                let weighted = &decoder.weighted;
                 let targets = match &only {
-                    None => decoder.cache.get(node, || {
-                        let limit = decoder.settings.table_limit;
-                        Targets::of_node(model, weighted, &side, node, limit, |_| true)
-                    }),
-                    Some(_) => Targets::of_node(model, weighted, &side, node, 0, part).into(),
+                    None => decoder.cache.get(node, || decoder.targets(&side, node)),
+                    Some(_) => decoder.targets_among(&side, node, part).into(),
                 };
                 if end == start + 1 {
                     *alone = model.table.entries(node).next().is_some();
@@ -283,7 +280,9 @@ fn lone(
         words: sentence as &dyn Spell,
     };
     let lm_id = |word| sentence.lm_id(word);
-    Arc::new(Targets::alone(&decoder.model, &decoder.weighted, &rule, lm_id))
+    let (model, weighted) = (&decoder.model, &decoder.weighted);
+    let facts = Facts::alone(model, &rule, lm_id);
+    Targets::new(&facts, model, weighted, &source, sentence, 0, |_| &[]).into()
 }
 
 /// A word for a word; nothing is known of longer ones.

@@ -1,18 +1,15 @@
 //! The translations of a source phrase under some weights: scored and sorted once, kept for all
 //! sentences.
 
-use std::hash::{Hash, Hasher};
-
-use rustc_hash::FxHasher;
 use tunesmith_align::Link;
 use tunesmith_lm::State;
-use tunesmith_rules::{Entry, Node, Symbol};
+use tunesmith_rules::Symbol;
 
 use super::decoder::Weighted;
+use super::facts::Facts;
 use super::model::Model;
+use crate::Spell;
 use crate::cache::Held;
-use crate::features::{Neighbour, Orientation, Rule, Total, TotalOfRule};
-use crate::{ModelWords, Score, Spell};
 
 /// One translation of a source phrase.
 #[derive(Debug, Clone)]
@@ -49,36 +46,6 @@ pub struct Orders {
     pub class: u64,
 }
 
-impl Orders {
-    fn new(model: &Model, weighted: &Weighted, rule: &Rule<'_>) -> Orders {
-        let mut orders = Orders::default();
-        let mut class = FxHasher::default();
-        if let (Some(reordering), false) = (&model.dense.reordering, rule.scores.is_empty()) {
-            for (number, &column) in reordering.columns.iter().enumerate() {
-                orders.raw[number] = Score::Log(column).of(rule.scores);
-                let side = if number < 3 { &mut orders.previous } else { &mut orders.next };
-                side[number % 3] = weighted.reordering[number] * orders.raw[number];
-                if number >= 3 {
-                    rule.scores[column].to_bits().hash(&mut class);
-                }
-            }
-        }
-        if !model.extras.order.is_empty() {
-            let mut total = TotalOfRule::new(&weighted.named);
-            let sides = [&mut orders.previous, &mut orders.next];
-            for (side, row) in Neighbour::ALL.into_iter().zip(sides) {
-                for (lies, order) in Orientation::ALL.into_iter().zip(row) {
-                    model.extras.order.iter().for_each(|f| f.find(rule, side, lies, &mut total));
-                    *order += total.take() as f32;
-                }
-            }
-            (rule.source, rule.target).hash(&mut class);
-        }
-        orders.class = class.finish();
-        orders
-    }
-}
-
 /// The best translations of a source phrase, best estimate first.
 #[derive(Debug, Default)]
 pub struct Targets {
@@ -94,125 +61,60 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// The best `limit` translations in the table (all if 0) whose words are `wanted`.
-    pub fn of_node(
+    /// The best `limit` translations (all if 0) of those that are known. `columns` are those of an
+    /// entry of the table.
+    pub fn new<'t>(
+        facts: &Facts,
         model: &Model,
         weighted: &Weighted,
         source: &[Symbol],
-        node: Node,
+        words: &dyn Spell,
         limit: usize,
-        wanted: impl Fn(&[u32]) -> bool,
+        columns: impl Fn(u32) -> &'t [f32],
     ) -> Targets {
-        let mut targets = Targets::default();
-        targets.list.reserve(model.table.entries(node).size_hint().1.unwrap_or(0));
-        let words = ModelWords::new(&model.table, &model.lexicon);
-        let mut shown = Shown::default();
-        let mut ids = Vec::new();
-        for (place, entry) in model.table.entries(node).enumerate() {
-            let rule = shown.rule(source, &entry, &words);
-            ids.clear();
-            ids.extend(words_of(rule.target));
-            if wanted(&ids) {
-                targets.add(model, weighted, &rule, place as u32, |word| model.lexicon.lm_id(word));
-            }
+        let scored = |place: usize| {
+            let (score, estimate) = facts.score(weighted, place);
+            (estimate, place, score)
+        };
+        let mut best: Vec<(f32, usize, f32)> = (0..facts.list.len()).map(scored).collect();
+        let order =
+            |a: &(f32, usize, f32), b: &(f32, usize, f32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if limit > 0 && best.len() > limit {
+            best.select_nth_unstable_by(limit, order);
+            best.truncate(limit);
         }
-        targets.keep(limit);
-        // Only now, and not for the many that were left out.
-        let mut places: Vec<(u32, usize)> =
-            targets.list.iter().enumerate().map(|(place, target)| (target.entry, place)).collect();
-        places.sort_unstable_by(|a, b| b.cmp(a));
-        for (number, entry) in model.table.entries(node).enumerate() {
-            if let Some((_, place)) = places.pop_if(|next| next.0 == number as u32) {
-                let rule = shown.rule(source, &entry, &words);
-                targets.list[place].orders = Orders::new(model, weighted, &rule);
-            }
+        best.sort_unstable_by(order);
+        let length = best.iter().map(|&(_, place, _)| facts.words(place).len()).sum();
+        let mut targets = Targets {
+            list: Vec::with_capacity(best.len()),
+            words: Vec::with_capacity(length),
+            lm: Vec::with_capacity(length),
+            inner: Vec::with_capacity(length),
+            links: Vec::with_capacity(best.iter().map(|&(_, at, _)| facts.links(at).len()).sum()),
+        };
+        for (estimate, place, score) in best {
+            let fact = &facts.list[place];
+            let orders = facts.orders(model, source, columns(fact.entry), words, place);
+            let range = facts.words(place);
+            let (start, links) = (targets.words.len() as u32, targets.links.len() as u32);
+            targets.words.extend_from_slice(&facts.words[range.clone()]);
+            targets.lm.extend_from_slice(&facts.lm[range.clone()]);
+            targets.inner.extend_from_slice(&facts.inner[range.clone()]);
+            targets.links.extend_from_slice(&facts.links[facts.links(place)]);
+            let [previous, next] = orders.weighted(weighted);
+            targets.list.push(Target {
+                entry: fact.entry,
+                start,
+                length: range.len() as u32,
+                links: (links, targets.links.len() as u32),
+                score,
+                estimate,
+                strings: facts.strings(model, place).into(),
+                orders: Orders { previous, next, raw: orders.raw, class: orders.class },
+                state: fact.state,
+            });
         }
         targets
-    }
-
-    /// The only translation of a source phrase that is not in the table.
-    pub fn alone(
-        model: &Model,
-        weighted: &Weighted,
-        rule: &Rule<'_>,
-        lm_id: impl Fn(u32) -> u32,
-    ) -> Targets {
-        let mut targets = Targets::default();
-        targets.add(model, weighted, rule, 0, lm_id);
-        targets.list[0].orders = Orders::new(model, weighted, rule);
-        targets
-    }
-
-    /// Adds a translation, its orientations left out.
-    fn add(
-        &mut self,
-        model: &Model,
-        weighted: &Weighted,
-        rule: &Rule<'_>,
-        entry: u32,
-        lm_id: impl Fn(u32) -> u32,
-    ) {
-        let start = self.words.len();
-        self.words.extend(words_of(rule.target));
-        let length = self.words.len() - start;
-        let mut state = State::EMPTY;
-        self.lm.extend(self.words[start..].iter().map(|&word| lm_id(word)));
-        for &word in &self.lm[start..] {
-            let (scored, next) = model.lm.score(&state, word);
-            self.inner.push(scored.log10);
-            state = next;
-        }
-        for at in (start + 1..start + length).rev() {
-            self.inner[at - 1] += self.inner[at];
-        }
-        let mut total = Total { weights: &weighted.named, sum: 0.0 };
-        model.extras.rule.iter().for_each(|feature| feature.find(rule, &mut total));
-        let strings = model.extras.string.iter();
-        let strings =
-            strings.map(|feature| feature.join(rule.target, &[], rule.words, &mut total)).collect();
-        let mut score = total.sum as f32 + weighted.phrase + weighted.word * length as f32;
-        if !rule.scores.is_empty() {
-            for (&weight, (_, column)) in weighted.scores.iter().zip(&model.dense.scores) {
-                if weight != 0.0 {
-                    score += weight * column.of(rule.scores);
-                }
-            }
-        }
-        let inner = if length == 0 { 0.0 } else { self.inner[start] };
-        let links = self.links.len() as u32;
-        self.links.extend_from_slice(rule.links);
-        self.list.push(Target {
-            entry,
-            start: start as u32,
-            length: length as u32,
-            links: (links, self.links.len() as u32),
-            score,
-            estimate: score + weighted.lm * inner,
-            strings,
-            orders: Orders::default(),
-            state,
-        });
-    }
-
-    /// Sorts, keeps the best `limit` (all if 0) and forgets the words of the others.
-    fn keep(&mut self, limit: usize) {
-        self.list.sort_by(|a, b| b.estimate.total_cmp(&a.estimate).then(a.entry.cmp(&b.entry)));
-        if limit > 0 {
-            self.list.truncate(limit);
-        }
-        let old = std::mem::take(self);
-        for mut target in old.list {
-            let range = target.start as usize..(target.start + target.length) as usize;
-            target.start = self.words.len() as u32;
-            self.words.extend_from_slice(&old.words[range.clone()]);
-            self.lm.extend_from_slice(&old.lm[range.clone()]);
-            self.inner.extend_from_slice(&old.inner[range]);
-            let links = target.links.0 as usize..target.links.1 as usize;
-            target.links.0 = self.links.len() as u32;
-            self.links.extend_from_slice(&old.links[links]);
-            target.links.1 = self.links.len() as u32;
-            self.list.push(target);
-        }
     }
 
     pub fn words(&self, target: &Target) -> &[u32] {
@@ -222,35 +124,6 @@ impl Targets {
     pub fn links(&self, target: &Target) -> &[Link] {
         &self.links[target.links.0 as usize..target.links.1 as usize]
     }
-}
-
-/// Room for a rule of the table.
-#[derive(Default)]
-struct Shown {
-    target: Vec<Symbol>,
-    links: Vec<Link>,
-}
-
-impl Shown {
-    fn rule<'a>(
-        &'a mut self,
-        source: &'a [Symbol],
-        entry: &Entry<'a>,
-        words: &'a dyn Spell,
-    ) -> Rule<'a> {
-        self.target.clear();
-        self.target.extend(entry.target());
-        self.links.clear();
-        self.links.extend(entry.links());
-        Rule { source, target: &self.target, links: &self.links, scores: entry.scores, words }
-    }
-}
-
-fn words_of(side: &[Symbol]) -> impl Iterator<Item = u32> + '_ {
-    side.iter().filter_map(|&symbol| match symbol {
-        Symbol::Word(word) => Some(word),
-        Symbol::Gap(_) => None,
-    })
 }
 
 impl Held for Targets {
