@@ -40,7 +40,7 @@ impl Corpus {
             (Spaces::Lists(pools), Statistics::Known(table)) => {
                 let (pools, table) = (pools.get(), table.get());
                 fits(pools, table, metric, weights)?;
-                let (pools, table) = (Arc::clone(&pools.inner), Arc::clone(&table.inner));
+                let (pools, table) = (Arc::clone(pools.inner()), Arc::clone(&table.inner));
                 Ok(Corpus::Lists(Arc::new(ListCorpus::new(pools, table))))
             }
             (Spaces::Forests(forests), Statistics::Asked(segments)) => {

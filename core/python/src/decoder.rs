@@ -19,7 +19,7 @@ use tunesmith_text::{Error, Names};
 use crate::error::{Failure, py_err};
 use crate::features;
 use crate::forest::Forests;
-use crate::pools::Pools;
+use crate::pools::{Parts, Pools};
 use crate::threads;
 
 /// A model without weights.
@@ -232,12 +232,7 @@ impl Translator {
 
     /// Lists in order, with common names of features.
     fn pools(&self, lists: Vec<PoolsBuilder>) -> Pools {
-        let mut all = PoolsBuilder::default();
-        for name in &self.dense {
-            all.names.intern(name);
-        }
-        all.append_all(lists);
-        Pools::new(all.finish())
+        Pools::of_parts(Parts { dense: self.dense.clone(), lists })
     }
 }
 

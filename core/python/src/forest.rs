@@ -42,7 +42,7 @@ impl Forests {
     /// Every list as a forest of whole hypotheses.
     #[staticmethod]
     fn of_lists(py: Python<'_>, pools: &Pools) -> Self {
-        let pools = Arc::clone(&pools.inner);
+        let pools = Arc::clone(pools.inner());
         Forests::new(py.detach(|| CoreForests::of_lists(&pools)))
     }
 

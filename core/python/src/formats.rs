@@ -117,7 +117,7 @@ fn write_nbest(
     first_id: u64,
 ) -> PyResult<()> {
     let format = self::format(format)?;
-    let inner = Arc::clone(&pools.inner);
+    let inner = Arc::clone(pools.inner());
     py.detach(|| {
         let layout = Layout {
             format,

@@ -13,14 +13,14 @@ use tunesmith_solve::{
     Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, PartCorpus, Pass, Rows,
     Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
 };
-use tunesmith_space::Forests as CoreForests;
+use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
 use tunesmith_text::{Names, Piece};
 
 use crate::corpus::{Corpus, Spaces, Statistics};
 use crate::decoder::{Decoder, Translator};
 use crate::forest::Forests;
 use crate::metric::Metric;
-use crate::pools::Pools;
+use crate::pools::{Parts, Pools};
 use crate::select::Selector;
 use crate::threads;
 use crate::update::{Update, fault, loss_of, rows_dict};
@@ -56,18 +56,18 @@ impl Features {
     fn new(names: &[String]) -> Self {
         let mut features = Features::default();
         for name in names {
-            features.intern(name);
+            features.names.intern(name);
         }
+        features.complete();
         features
     }
 
-    fn intern(&mut self, name: &str) -> u32 {
-        let id = self.names.intern(name);
-        if id as usize == self.keys.len() {
-            self.keys.push(Piece::of(name).key());
-            self.told.push(0.0);
-        }
-        id
+    /// Takes in names that are new.
+    fn complete(&mut self) {
+        let new = self.keys.len() as u32..self.names.len() as u32;
+        let names = new.filter_map(|id| self.names.name(id));
+        self.keys.extend(names.map(|name| Piece::of(name).key()));
+        self.told.resize(self.keys.len(), 0.0);
     }
 
     /// Tells the decoder which weights have changed.
@@ -247,29 +247,34 @@ impl Learner {
     /// The spaces with this learner's ids for their features; new ones get a weight of zero.
     fn take<'py>(&mut self, py: Python<'py>, spaces: Spaces<'py>) -> PyResult<Bound<'py, PyAny>> {
         let before: Vec<u32> = (0..self.features.names.len() as u32).collect();
-        let names = match &spaces {
-            Spaces::Lists(pools) => &pools.get().inner.names,
-            Spaces::Forests(forests) => &forests.get().inner.names,
+        let names = &mut self.features.names;
+        let taken = match spaces {
+            Spaces::Lists(pools) => {
+                let pools = pools.get();
+                let taken = py.detach(|| match &*pools.parts() {
+                    Some(Parts { dense, lists }) => {
+                        for name in dense {
+                            names.intern(name);
+                        }
+                        PoolsBuilder::joined(lists, names)
+                    }
+                    None => pools.inner().renamed(names),
+                });
+                Bound::new(py, Pools::new(taken))?.into_any()
+            }
+            Spaces::Forests(forests) => {
+                let CoreForests { forests, names: own } = &*forests.get().inner;
+                let map: Vec<u32> = own.iter().map(|name| names.intern(name)).collect();
+                let mut taken = CoreForests { forests: forests.clone(), ..Default::default() };
+                py.detach(|| taken.forests.iter_mut().for_each(|forest| forest.rename(&map)));
+                Bound::new(py, Forests::new(taken))?.into_any()
+            }
         };
-        let map: Vec<u32> = names.iter().map(|name| self.features.intern(name)).collect();
+        self.features.complete();
         if self.features.names.len() > before.len() {
             self.resize(&before)?;
         }
-        match spaces {
-            Spaces::Lists(pools) => {
-                let inner = Arc::clone(&pools.get().inner);
-                let renamed = py.detach(|| inner.renamed(&map));
-                Ok(Bound::new(py, Pools::new(renamed))?.into_any())
-            }
-            Spaces::Forests(forests) => {
-                let mut renamed = CoreForests {
-                    forests: forests.get().inner.forests.clone(),
-                    ..Default::default()
-                };
-                py.detach(|| renamed.forests.iter_mut().for_each(|forest| forest.rename(&map)));
-                Ok(Bound::new(py, Forests::new(renamed))?.into_any())
-            }
-        }
+        Ok(taken)
     }
 
     /// Names of the features, if they were given.

@@ -1,6 +1,6 @@
 //! `Pools`: candidate lists of a corpus.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -14,7 +14,7 @@ use crate::threads;
 
 /// Refuses statistics of other lists or another metric, and too few weights.
 pub fn fits(pools: &Pools, table: &Table, metric: &Metric, weights: usize) -> PyResult<()> {
-    let (lists, rows) = (&pools.inner, &table.inner);
+    let (lists, rows) = (pools.inner(), &table.inner);
     let wrong = if rows.sentences() != lists.sentences() || rows.hypotheses() != lists.hypotheses()
     {
         "the statistics belong to other lists"
@@ -33,19 +33,54 @@ type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py
 
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Pools {
-    pub inner: Arc<CorePools>,
+    inner: OnceLock<Arc<CorePools>>,
+    /// What it is made of when it is first asked for: a learner that takes what was decoded has
+    /// ids of its own, and needs no others before.
+    parts: Mutex<Option<Parts>>,
+}
+
+/// Lists with names of features of their own, and the features that come first.
+#[derive(Default)]
+pub struct Parts {
+    pub dense: Vec<String>,
+    pub lists: Vec<PoolsBuilder>,
 }
 
 impl Pools {
     pub fn new(inner: CorePools) -> Self {
-        Pools { inner: Arc::new(inner) }
+        Pools { inner: OnceLock::from(Arc::new(inner)), parts: Mutex::default() }
+    }
+
+    /// Lists in order; their features get common ids.
+    pub fn of_parts(parts: Parts) -> Self {
+        Pools { inner: OnceLock::new(), parts: Mutex::new(Some(parts)) }
+    }
+
+    pub fn inner(&self) -> &Arc<CorePools> {
+        self.inner.get_or_init(|| {
+            let Parts { dense, lists } = self.parts().take().unwrap_or_default();
+            let mut all = PoolsBuilder::default();
+            for name in &dense {
+                all.names.intern(name);
+            }
+            all.append_all(lists);
+            Arc::new(all.finish())
+        })
+    }
+
+    /// What the lists are made of, as long as nobody has asked for common ids.
+    pub fn parts(&self) -> MutexGuard<'_, Option<Parts>> {
+        self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn check(&self, sentence: usize) -> PyResult<()> {
-        if sentence < self.inner.sentences() {
+        if sentence < self.inner().sentences() {
             Ok(())
         } else {
-            Err(PyIndexError::new_err(format!("sentence {sentence} of {}", self.inner.sentences())))
+            Err(PyIndexError::new_err(format!(
+                "sentence {sentence} of {}",
+                self.inner().sentences()
+            )))
         }
     }
 }
@@ -121,7 +156,8 @@ impl Pools {
     /// Joins the lists of the same sentences, equal hypotheses kept once.
     #[staticmethod]
     fn merge(py: Python<'_>, parts: Vec<PyRef<'_, Pools>>) -> PyResult<Self> {
-        let parts: Vec<Arc<CorePools>> = parts.iter().map(|part| Arc::clone(&part.inner)).collect();
+        let parts: Vec<Arc<CorePools>> =
+            parts.iter().map(|part| Arc::clone(part.inner())).collect();
         let merged = py.detach(|| {
             let parts: Vec<&CorePools> = parts.iter().map(AsRef::as_ref).collect();
             CorePools::merge(&parts)
@@ -131,30 +167,33 @@ impl Pools {
 
     fn subset(&self, py: Python<'_>, sentences: Vec<usize>) -> PyResult<Self> {
         sentences.iter().try_for_each(|&sentence| self.check(sentence))?;
-        Ok(Pools::new(py.detach(|| self.inner.subset(&sentences))))
+        Ok(Pools::new(py.detach(|| self.inner().subset(&sentences))))
     }
 
     #[getter]
     fn sentences(&self) -> usize {
-        self.inner.sentences()
+        match &*self.parts() {
+            Some(parts) => parts.lists.iter().map(PoolsBuilder::sentences).sum(),
+            None => self.inner().sentences(),
+        }
     }
 
     #[getter]
     fn hypotheses(&self) -> usize {
-        self.inner.hypotheses()
+        self.inner().hypotheses()
     }
 
     #[getter]
     fn nonzeros(&self) -> usize {
-        self.inner.nonzeros()
+        self.inner().nonzeros()
     }
 
     /// Hypotheses whose text is the first of its kind in their list.
     #[getter]
     fn distinct_texts(&self) -> usize {
-        (0..self.inner.sentences())
+        (0..self.inner().sentences())
             .map(|sentence| {
-                let classes = self.inner.classes(sentence).iter().enumerate();
+                let classes = self.inner().classes(sentence).iter().enumerate();
                 classes.filter(|&(place, &class)| place == class as usize).count()
             })
             .sum()
@@ -162,48 +201,48 @@ impl Pools {
 
     #[getter]
     fn heap_bytes(&self) -> usize {
-        self.inner.heap_bytes()
+        self.inner().heap_bytes()
     }
 
     #[getter]
     fn names(&self) -> Vec<String> {
-        self.inner.names.iter().map(str::to_owned).collect()
+        self.inner().names.iter().map(str::to_owned).collect()
     }
 
     #[getter]
     fn columns(&self) -> Vec<String> {
-        self.inner.columns.iter().map(str::to_owned).collect()
+        self.inner().columns.iter().map(str::to_owned).collect()
     }
 
     #[getter]
     fn keys(&self) -> Vec<String> {
-        self.inner.keys.clone()
+        self.inner().keys.clone()
     }
 
     #[getter]
     fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        self.inner.starts().iter().map(|&start| start as i64).collect::<Vec<_>>().into_pyarray(py)
+        self.inner().starts().iter().map(|&start| start as i64).collect::<Vec<_>>().into_pyarray(py)
     }
 
     #[getter]
     fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.inner.scores().to_vec().into_pyarray(py)
+        self.inner().scores().to_vec().into_pyarray(py)
     }
 
     /// Features in compressed rows: `(rows, ids, values)`.
     fn csr<'py>(&self, py: Python<'py>) -> Csr<'py> {
         (
-            self.inner.rows().iter().map(|&row| row as i64).collect::<Vec<_>>().into_pyarray(py),
-            self.inner.ids().to_vec().into_pyarray(py),
-            self.inner.values().to_vec().into_pyarray(py),
+            self.inner().rows().iter().map(|&row| row as i64).collect::<Vec<_>>().into_pyarray(py),
+            self.inner().ids().to_vec().into_pyarray(py),
+            self.inner().values().to_vec().into_pyarray(py),
         )
     }
 
     /// Values of a named column; NaN where missing.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        match self.inner.columns.id(name) {
+        match self.inner().columns.id(name) {
             Some(column) => {
-                Ok(self.inner.column(column as usize).collect::<Vec<_>>().into_pyarray(py))
+                Ok(self.inner().column(column as usize).collect::<Vec<_>>().into_pyarray(py))
             }
             None => Err(PyIndexError::new_err(format!("no column named {name}"))),
         }
@@ -215,8 +254,8 @@ impl Pools {
             .as_slice()?
             .iter()
             .map(|&position| {
-                if (0..self.inner.hypotheses() as i64).contains(&position) {
-                    Ok(self.inner.text(position as usize))
+                if (0..self.inner().hypotheses() as i64).contains(&position) {
+                    Ok(self.inner().text(position as usize))
                 } else {
                     Err(PyIndexError::new_err(format!("hypothesis {position}")))
                 }
@@ -226,8 +265,8 @@ impl Pools {
 
     /// Whatever the format keeps behind the score of a hypothesis.
     fn extra(&self, position: usize) -> PyResult<&str> {
-        if position < self.inner.hypotheses() {
-            Ok(self.inner.extra(position))
+        if position < self.inner().hypotheses() {
+            Ok(self.inner().extra(position))
         } else {
             Err(PyIndexError::new_err(format!("hypothesis {position}")))
         }
@@ -235,14 +274,14 @@ impl Pools {
 
     /// Features of one hypothesis by name.
     fn features(&self, position: usize) -> PyResult<Vec<(&str, f32)>> {
-        if position >= self.inner.hypotheses() {
+        if position >= self.inner().hypotheses() {
             return Err(PyIndexError::new_err(format!("hypothesis {position}")));
         }
-        let (ids, values) = self.inner.features(position);
+        let (ids, values) = self.inner().features(position);
         Ok(ids
             .iter()
             .zip(values)
-            .map(|(&id, &value)| (self.inner.names.name(id).unwrap_or_default(), value))
+            .map(|(&id, &value)| (self.inner().names.name(id).unwrap_or_default(), value))
             .collect())
     }
 
@@ -256,7 +295,7 @@ impl Pools {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         use rayon::prelude::*;
         let weights = weights.as_slice()?.to_vec();
-        let pools = Arc::clone(&self.inner);
+        let pools = Arc::clone(self.inner());
         let scores = threads::run(py, threads, move || {
             (0..pools.sentences())
                 .into_par_iter()
@@ -279,7 +318,7 @@ impl Pools {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let weights = weights.as_slice()?.to_vec();
-        let pools = Arc::clone(&self.inner);
+        let pools = Arc::clone(self.inner());
         let best = threads::run(py, threads, move || pools.best(&weights))?;
         Ok(best
             .into_iter()
@@ -300,19 +339,19 @@ impl Pools {
         let Some(text) = metric.text() else {
             return Err(PyValueError::new_err("this metric reads numbers, not text"));
         };
-        if references.len() != self.inner.sentences() {
+        if references.len() != self.inner().sentences() {
             return Err(PyValueError::new_err(format!(
                 "{} lists, but references for {}",
-                self.inner.sentences(),
+                self.inner().sentences(),
                 references.len()
             )));
         }
-        let pools = Arc::clone(&self.inner);
+        let pools = Arc::clone(self.inner());
         let table = threads::run(py, threads, move || {
             text_table(&*text, pools.starts(), |at| pools.text(at), &references)
         })?;
         metric.check()?;
-        Ok(Table::new(table, self.inner.starts().to_vec()))
+        Ok(Table::new(table, self.inner().starts().to_vec()))
     }
 
     /// Statistics of one chosen hypothesis per sentence (zeros where the choice is -1).
@@ -324,14 +363,14 @@ impl Pools {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = Arc::clone(&table.inner);
         let positions = positions.as_slice()?;
-        if positions.len() != self.inner.sentences()
-            || table.hypotheses() != self.inner.hypotheses()
+        if positions.len() != self.inner().sentences()
+            || table.hypotheses() != self.inner().hypotheses()
         {
             return Err(PyValueError::new_err("one choice per sentence of the same lists"));
         }
         let mut rows = Vec::with_capacity(positions.len() * table.width());
         for (sentence, &position) in positions.iter().enumerate() {
-            if position >= 0 && self.inner.list(sentence).contains(&(position as usize)) {
+            if position >= 0 && self.inner().list(sentence).contains(&(position as usize)) {
                 rows.extend_from_slice(table.stats(sentence, position as usize));
             } else if position == -1 {
                 rows.resize(rows.len() + table.width(), 0.0);
@@ -355,7 +394,7 @@ impl Pools {
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         fits(self, table, metric, usize::MAX)?;
         let (pools, table, native) =
-            (Arc::clone(&self.inner), Arc::clone(&table.inner), metric.inner());
+            (Arc::clone(self.inner()), Arc::clone(&table.inner), metric.inner());
         let chosen = py.detach(|| tunesmith_solve::oracle(&pools, &table, native.as_ref(), best));
         metric.check()?;
         Ok(chosen.into_pyarray(py))
@@ -371,7 +410,7 @@ impl Pools {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         let weights = weights.as_slice()?.to_vec();
-        let pools = Arc::clone(&self.inner);
+        let pools = Arc::clone(self.inner());
         let work = move || tunesmith_solve::consensus(&pools, &weights, alpha);
         Ok(threads::run(py, threads, work)?.into_pyarray(py))
     }

@@ -35,7 +35,7 @@ impl LineSearch {
         threads: usize,
     ) -> PyResult<Self> {
         let features = match &pools {
-            Spaces::Lists(pools) => pools.get().inner.names.len(),
+            Spaces::Lists(pools) => pools.get().inner().names.len(),
             Spaces::Forests(forests) => forests.get().inner.names.len(),
         };
         if coordinates.iter().any(|&id| id as usize >= features) {

@@ -12,7 +12,7 @@ use crate::outcome::{Features, Translated};
 pub struct Reading {
     pub text: String,
     pub score: f64,
-    /// Ids of the [`Collected`] that was given.
+    /// Ids of the [`Collected`] that was given, ascending.
     pub features: Vec<(u32, f32)>,
     /// Labels of the edges, from the goal down.
     pub steps: Vec<u32>,
@@ -38,10 +38,12 @@ impl Translated<'_> {
         self.each(&skeleton, &scores, (k, unique), collected, |one| {
             let derivation = one.best.derivation(one.number);
             let edges = derivation.edges.iter();
+            let mut features = one.features.to_vec();
+            features.sort_unstable_by_key(|&(id, _)| id);
             found.push(Reading {
                 text: one.text.to_owned(),
                 score: one.score,
-                features: one.features.to_vec(),
+                features,
                 steps: edges.map(|&edge| skeleton.edges()[edge as usize].label).collect(),
                 links: self.links(&skeleton, &derivation),
             });
@@ -61,9 +63,12 @@ impl Translated<'_> {
         let (skeleton, scores) = self.skeleton();
         let mut list = PoolsBuilder::default();
         list.sentence(None);
-        // Lists are as long as they can be, most of the time, unless very much is asked for.
-        list.reserve(k.min(1 << 10), collected.names.len());
         self.each(&skeleton, &scores, (k, unique), &mut collected, |one| {
+            if list.hypotheses() == 0 {
+                // Lists are as long as they can be, most of the time, unless very much is asked
+                // for, and their translations are much the same.
+                list.reserve(k.min(1 << 10), one.features.len());
+            }
             let mut extra = String::new();
             if links {
                 let links = self.links(&skeleton, &one.best.derivation(one.number));
@@ -137,7 +142,7 @@ impl<'s> Parts<'s> {
         }
     }
 
-    /// The string and the features, ids ascending, of a derivation of the goal.
+    /// The string and the features of a derivation of the goal.
     fn read(
         &mut self,
         best: &Best<'_>,
@@ -164,15 +169,19 @@ impl<'s> Parts<'s> {
             }
         }
         if self.rows.any_sparse {
-            for edge in best.derivation(goal).edges {
-                self.rows.sparse(edge).for_each(|&(id, value)| self.rest.add_one(id, value));
+            self.unread.push(goal);
+            while let Some(number) = self.unread.pop() {
+                let choice = best.choice(number);
+                self.rest.extend(self.rows.sparse(choice.edge).copied());
+                let tails = choice.tails.into_iter().rev();
+                self.unread.extend(tails.filter(|&tail| tail != Edge::NONE));
             }
         }
         let dense = self.rows.own.width;
         let start = self.sums.len() - dense;
         self.entries.clear();
         self.entries.extend((0..).zip(self.sums[start..].iter().map(|&sum| sum as f32)));
-        self.entries.extend_from_slice(self.rest.total());
+        self.entries.extend_from_slice(self.rest.unsorted());
         // Nothing is made of derivations of the goal: the next may take its place.
         let span = self.spans.pop().unwrap_or_default();
         self.places[goal as usize] = NONE;

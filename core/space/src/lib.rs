@@ -1,5 +1,6 @@
 //! Search spaces: everything a sentence could become, with features and metric statistics.
 
+mod columns;
 mod dense;
 mod forest;
 mod forests;

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use rustc_hash::{FxHashMap, FxHasher};
 use tunesmith_text::{Error, Names, Result};
 
+use crate::columns::Columns;
 use crate::texts::Texts;
 
 /// One hypothesis on its way into a [`PoolsBuilder`].
@@ -257,25 +258,25 @@ impl Pools {
         builder.finish()
     }
 
-    /// The same lists with feature `i` called `map[i]`; names are left to whoever has the map.
-    pub fn renamed(&self, map: &[u32]) -> Pools {
+    /// The same lists with the ids that features have in `names`, which keeps them to itself.
+    pub fn renamed(&self, names: &mut Names) -> Pools {
+        let map: Vec<u32> = self.names.iter().map(|name| names.intern(name)).collect();
         let mut renamed = Pools { names: Names::default(), ..self.clone() };
-        renamed.ids.iter_mut().for_each(|id| *id = map[*id as usize]);
-        let mut row = Vec::new();
-        for window in self.rows.windows(2) {
-            let (ids, values) =
-                (&mut renamed.ids[window[0]..window[1]], &mut renamed.values[window[0]..window[1]]);
-            if ids.is_sorted() {
-                continue;
-            }
-            row.clear();
-            row.extend(ids.iter().copied().zip(values.iter().copied()));
-            row.sort_unstable_by_key(|&(id, _)| id);
-            for (place, &(id, value)) in row.iter().enumerate() {
-                (ids[place], values[place]) = (id, value);
-            }
+        if map.is_sorted() {
+            renamed.ids.iter_mut().for_each(|id| *id = map[*id as usize]);
+        } else {
+            renamed.rename(|id| map[id as usize]);
         }
         renamed
+    }
+
+    /// Gives features other ids, and puts those of each hypothesis in order.
+    fn rename(&mut self, new: impl Fn(u32) -> u32) {
+        let mut columns = Columns::default();
+        for sentence in self.starts.windows(2) {
+            let rows = &self.rows[sentence[0]..=sentence[1]];
+            columns.rename(rows, &mut self.ids, &mut self.values, &new);
+        }
     }
 
     /// Bytes on the heap, names left out.
@@ -295,7 +296,8 @@ pub struct PoolsBuilder {
     pub names: Names,
     pub columns: Names,
     pools: Pools,
-    sorted: Vec<(u32, f32)>,
+    /// There are rows whose ids do not ascend.
+    unsorted: bool,
 }
 
 impl PoolsBuilder {
@@ -335,7 +337,7 @@ impl PoolsBuilder {
         let start = pools.ids.len();
         pools.ids.extend(hypothesis.features.iter().map(|&(id, _)| id));
         pools.values.extend(hypothesis.features.iter().map(|&(_, value)| value));
-        sort_row(&mut pools.ids[start..], &mut pools.values[start..], &mut self.sorted);
+        self.unsorted |= !pools.ids[start..].is_sorted();
         pools.rows.push(pools.ids.len());
         pools.texts.push(hypothesis.text);
         pools.scores.push(hypothesis.score.unwrap_or(f64::NAN));
@@ -350,9 +352,26 @@ impl PoolsBuilder {
         pools.cells.resize(pools.scores.len() * width, f64::NAN);
     }
 
+    /// Lists of sentences with the ids that features have in `names`, which keeps them to itself;
+    /// see [`append_all`](Self::append_all).
+    pub fn joined(lists: &[PoolsBuilder], names: &mut Names) -> Pools {
+        let mut all = PoolsBuilder { names: std::mem::take(names), ..PoolsBuilder::default() };
+        all.reserve_all(lists);
+        let mut columns = Columns::default();
+        lists.iter().for_each(|list| all.append(list, &mut columns));
+        *names = std::mem::take(&mut all.names);
+        all.finish()
+    }
+
     /// Adds the lists of further sentences, without keys or columns; their features get the ids
     /// that their names have here.
     pub fn append_all(&mut self, others: Vec<PoolsBuilder>) {
+        self.reserve_all(&others);
+        let mut columns = Columns::default();
+        others.into_iter().for_each(|other| self.append(&other, &mut columns));
+    }
+
+    fn reserve_all(&mut self, others: &[PoolsBuilder]) {
         let pools = &mut self.pools;
         let sum = |size: fn(&Pools) -> usize| others.iter().map(|other| size(&other.pools)).sum();
         pools.starts.reserve(sum(|other| other.starts.len()));
@@ -361,14 +380,13 @@ impl PoolsBuilder {
         pools.ids.reserve(sum(|other| other.ids.len()));
         pools.values.reserve(sum(|other| other.ids.len()));
         pools.texts.reserve(sum(|other| other.texts.len()), sum(|other| other.texts.bytes()));
-        others.into_iter().for_each(|other| self.append(other));
     }
 
-    fn append(&mut self, other: PoolsBuilder) {
+    fn append(&mut self, other: &PoolsBuilder, columns: &mut Columns) {
         assert!(self.columns.is_empty() && other.columns.is_empty(), "columns cannot be appended");
         let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
         let renamed = map.iter().enumerate().any(|(old, &new)| old as u32 != new);
-        let (pools, other) = (&mut self.pools, other.pools);
+        let (pools, unsorted, other) = (&mut self.pools, other.unsorted, &other.pools);
         let (hypotheses, entries) = (pools.scores.len(), pools.ids.len());
         pools.starts.extend(other.starts.iter().map(|start| hypotheses + start));
         if pools.rows.is_empty() {
@@ -377,13 +395,9 @@ impl PoolsBuilder {
         pools.rows.extend(other.rows.iter().skip(1).map(|end| entries + end));
         pools.ids.extend_from_slice(&other.ids);
         pools.values.extend_from_slice(&other.values);
-        if renamed {
-            for row in hypotheses..hypotheses + other.scores.len() {
-                let range = pools.rows[row]..pools.rows[row + 1];
-                let (ids, values) = (&mut pools.ids[range.clone()], &mut pools.values[range]);
-                ids.iter_mut().for_each(|id| *id = map[*id as usize]);
-                sort_row(ids, values, &mut self.sorted);
-            }
+        if renamed || unsorted {
+            let rows = &pools.rows[hypotheses..];
+            columns.rename(rows, &mut pools.ids, &mut pools.values, |id| map[id as usize]);
         }
         if !other.extras.is_empty() && pools.extras.is_empty() {
             (0..hypotheses).for_each(|_| pools.extras.push(""));
@@ -414,6 +428,9 @@ impl PoolsBuilder {
         if pools.rows.is_empty() {
             pools.rows.push(0);
         }
+        if self.unsorted {
+            pools.rename(|id| id);
+        }
         pools.uniform = (0..pools.sentences())
             .map(|sentence| {
                 let mut list = pools.list(sentence);
@@ -429,18 +446,5 @@ impl PoolsBuilder {
         pools.texts.shrink();
         pools.extras.shrink();
         pools
-    }
-}
-
-/// Puts ids in ascending order, and their values with them.
-fn sort_row(ids: &mut [u32], values: &mut [f32], sorted: &mut Vec<(u32, f32)>) {
-    if ids.is_sorted() {
-        return;
-    }
-    sorted.clear();
-    sorted.extend(ids.iter().copied().zip(values.iter().copied()));
-    sorted.sort_unstable_by_key(|&(id, _)| id);
-    for ((id, value), pair) in ids.iter_mut().zip(values).zip(&*sorted) {
-        (*id, *value) = *pair;
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use tunesmith_metric::TableBuilder;
 use tunesmith_space::{Hypothesis, PoolSpace, Pools, PoolsBuilder, Space, argmax};
+use tunesmith_text::Names;
 
 /// (text, score feature, gain) of each hypothesis.
 type List = Vec<(u8, i8, i8)>;
@@ -191,6 +192,55 @@ proptest! {
         }
         for sentence in 0..lists.len() {
             prop_assert_eq!(pushed.uniform(sentence), appended.uniform(sentence));
+        }
+    }
+}
+
+/// Each hypothesis as numbers of features, of which every list has names in its own order.
+fn rows() -> impl Strategy<Value = Vec<Vec<Vec<u32>>>> {
+    let row = proptest::collection::btree_set(0u32..12, 0..8);
+    let row = row.prop_map(|row| row.into_iter().collect::<Vec<u32>>()).prop_shuffle();
+    proptest::collection::vec(proptest::collection::vec(row, 0..6), 0..5)
+}
+
+proptest! {
+    #[test]
+    fn lists_with_names_of_their_own_get_common_ids(
+        lists in rows(), known in proptest::collection::vec(0u32..12, 0..6),
+    ) {
+        let name = |number: u32| format!("f{number}");
+        let mut parts = Vec::new();
+        let mut expected = Names::default();
+        known.iter().for_each(|&number| assert!(expected.intern(&name(number)) < 12));
+        let mut names = expected.clone();
+        for list in &lists {
+            let mut part = PoolsBuilder::default();
+            part.sentence(None);
+            for row in list {
+                let features: Vec<(u32, f32)> =
+                    row.iter().map(|&n| (part.names.intern(&name(n)), n as f32)).collect();
+                part.push(Hypothesis { features: &features, ..Hypothesis::default() });
+            }
+            part.names.iter().for_each(|name| assert!(expected.intern(name) < 12));
+            parts.push(part);
+        }
+        let joined = PoolsBuilder::joined(&parts, &mut names);
+        prop_assert!(names.iter().eq(expected.iter()));
+        // The same in two steps.
+        let mut all = PoolsBuilder::default();
+        all.append_all(parts);
+        let all = all.finish();
+        let renamed = all.renamed(&mut names);
+        prop_assert!(names.iter().eq(expected.iter()));
+        prop_assert_eq!((joined.sentences(), all.sentences()), (lists.len(), lists.len()));
+        for (at, row) in lists.iter().flatten().enumerate() {
+            for (pools, names) in [(&joined, &names), (&renamed, &names), (&all, &all.names)] {
+                let mut features: Vec<(u32, f32)> =
+                    row.iter().map(|&n| (names.id(&name(n)).unwrap(), n as f32)).collect();
+                features.sort_by_key(|&(id, _)| id);
+                let (ids, values) = pools.features(at);
+                prop_assert!(features.into_iter().eq(ids.iter().copied().zip(values.iter().copied())));
+            }
         }
     }
 }

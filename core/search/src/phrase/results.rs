@@ -64,7 +64,7 @@ impl<'d> Found<'d> {
             chain.push(arc.choice);
             features.rule(at as u32, collected);
             features.own(at as u32, collected);
-            collected.take().for_each(|(id, value)| sum.add_one(id, value));
+            sum.extend(collected.take());
             at = match self.graph.nodes[arc.from as usize].arc {
                 NONE => break,
                 before => before as usize,

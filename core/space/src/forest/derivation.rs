@@ -136,34 +136,49 @@ impl FeatureSum {
 
     /// What was added since the last total, ids ascending, without zeros.
     pub fn total(&mut self) -> &[(u32, f32)] {
+        self.touched.sort_unstable();
+        self.unsorted()
+    }
+
+    /// The same, ids as they came.
+    pub fn unsorted(&mut self) -> &[(u32, f32)] {
         let mut entries = std::mem::take(&mut self.entries);
         entries.clear();
-        entries.extend(self.drain().map(|(id, value)| (id, value as f32)));
+        entries.extend(self.sums().map(|(id, value)| (id, value as f32)));
         self.entries = entries;
         &self.entries
     }
 
-    pub fn add_one(&mut self, id: u32, value: f32) {
-        self.add((&[id], &[value]), 1.0);
+    /// Adds a row.
+    pub fn extend(&mut self, row: impl IntoIterator<Item = (u32, f32)>) {
+        row.into_iter().for_each(|(id, value)| self.add_one(id, f64::from(value)));
+    }
+
+    #[inline]
+    fn add_one(&mut self, id: u32, value: f64) {
+        if id as usize >= self.sums.len() {
+            self.sums.resize(id as usize + 1, 0.0);
+        }
+        let sum = &mut self.sums[id as usize];
+        if *sum == 0.0 {
+            self.touched.push(id);
+        }
+        *sum += value;
     }
 
     pub(super) fn add(&mut self, (ids, values): (&[u32], &[f32]), factor: f64) {
-        if let Some(&last) = ids.last()
-            && last as usize >= self.sums.len()
-        {
-            self.sums.resize(last as usize + 1, 0.0);
-        }
         for (&id, &value) in ids.iter().zip(values) {
-            let sum = &mut self.sums[id as usize];
-            if *sum == 0.0 {
-                self.touched.push(id);
-            }
-            *sum += factor * f64::from(value);
+            self.add_one(id, factor * f64::from(value));
         }
     }
 
+    /// What was added, ids ascending, without zeros; the next sum begins.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (u32, f64)> + '_ {
         self.touched.sort_unstable();
+        self.sums()
+    }
+
+    fn sums(&mut self) -> impl Iterator<Item = (u32, f64)> + '_ {
         // An id whose sum came back to zero on the way was noted twice; its second turn finds
         // nothing.
         let sums = &mut self.sums;
