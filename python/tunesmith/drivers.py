@@ -202,13 +202,14 @@ class Online:
             last = seen["updates"] == 0 or max(moved) <= self.stop
             for learner in learners:
                 learner.slow_down(self.slow_down)
+            names = learners[0].names
             yield Epoch(
                 epoch,
                 task.clip(proposed),
-                self._state(learners, epoch, moved),
+                self._state(learners, names, epoch, moved),
                 {**seen, "weight_change": moved[-1]},
                 last or epoch == self.passes,
-                learners[0].names or None,
+                names or None,
             )
             if last:
                 return
@@ -266,9 +267,11 @@ class Online:
         return merge_facts(facts)
 
     @staticmethod
-    def _state(learners: list[_core.Learner], done: int, moved: list[float]) -> State:
+    def _state(
+        learners: list[_core.Learner], names: list[str], done: int, moved: list[float]
+    ) -> State:
         state: State = {"done": np.array([done]), "moved": np.array(moved[-2:])}
-        if names := learners[0].names:
+        if names:
             state["names"] = packed(names)
         for number, learner in enumerate(learners):
             state |= {f"{part}.{number}": array for part, array in learner.state().items()}

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import (
+    Collection,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +35,11 @@ class Weights(Mapping[str, float]):
     def __init__(
         self, values: Mapping[str, float], meta: Mapping[str, object] | None = None
     ) -> None:
-        self._values = {name: float(value) for name, value in values.items()}
+        self._values: dict[str, float] = (
+            values._values.copy()
+            if isinstance(values, Weights)
+            else {name: float(value) for name, value in values.items()}
+        )
         self.meta: dict[str, object] = dict(meta or {})
 
     @classmethod
@@ -36,12 +50,18 @@ class Weights(Mapping[str, float]):
         meta: Mapping[str, object] | None = None,
         *,
         drop_zeros: bool = False,
+        always: Collection[str] = (),
     ) -> Weights:
-        """Name the entries of a vector; with `drop_zeros` only those that are not zero."""
+        """Name the entries of a vector; with `drop_zeros` only those that are not zero or are
+        `always` wanted.
+        """
         values = np.asarray(vector, np.float64).tolist()
         pairs = zip(names, values, strict=True)
         named = cls({}, meta)
-        named._values = {name: value for name, value in pairs if value or not drop_zeros}
+        if drop_zeros:
+            named._values = {name: value for name, value in pairs if value or name in always}
+        else:
+            named._values = dict(pairs)
         return named
 
     @classmethod
@@ -59,14 +79,33 @@ class Weights(Mapping[str, float]):
         get = self._values.get
         return np.array([get(name, 0.0) for name in names], np.float64)
 
+    def replaced(self, values: Mapping[str, float]) -> Weights:
+        """Return these weights with some others in their place."""
+        new = Weights(self, self.meta)
+        new._values |= values
+        return new
+
+    def change(self, before: Weights) -> float:
+        """Return the largest difference between a weight and what it was before."""
+        was, now = before._values, self._values
+        gone = [was[name] for name in was.keys() - now.keys()]
+        values = np.fromiter(now.values(), np.float64, len(now))
+        moved = np.concatenate([values - before.vector(list(now)), gone])
+        return float(np.abs(moved).max(initial=0.0))
+
+    @property
+    def nonzero(self) -> int:
+        """The number of weights that are not zero."""
+        return len(self) - [*self._values.values()].count(0.0)
+
     def top(self, count: int) -> dict[str, float]:
         """Return the largest by magnitude, largest first."""
-        sizes = np.abs(np.fromiter(self._values.values(), np.float64, len(self)))
-        items = list(self._values.items())
-        if 0 < count < len(items):
+        items: Iterable[tuple[str, float]] = self._values.items()
+        if 0 < count < len(self):
             # Of many weights only those that may be among the largest are put in order.
+            sizes = np.abs(np.fromiter(self._values.values(), np.float64, len(self)))
             least = np.partition(sizes, -count)[-count]
-            items = [items[place] for place in np.flatnonzero(sizes >= least).tolist()]
+            items = compress(items, sizes >= least)
         return dict(sorted(items, key=lambda item: (-abs(item[1]), item[0]))[:count])
 
     def __getitem__(self, name: str) -> float:

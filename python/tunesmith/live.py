@@ -197,7 +197,7 @@ def tune_live(
             runs=1,
             folds=0,
         )
-        if journal.point is None:
+        if journal.point is None and directory is not None:
             _checkpoint(journal, 0, weights, best, curve, clock, {})
         for number in range(done + 1, iterations + 1):
             if best["ended"]:
@@ -216,8 +216,7 @@ def tune_live(
             loop.add(found)
             (score, shown), others = output(found, weights), scored(weights)
             curve.append(score)
-            names = list(old.keys() | weights.keys())
-            moved = float(np.abs(weights.vector(names) - old.vector(names)).max(initial=0.0))
+            moved = weights.change(old)
             rank = others[0] if keep == "heldout" else score
             reached = best["heldout"][0] if keep == "heldout" else best["score"]
             better = rank > reached if measure.higher_is_better else rank < reached
@@ -232,7 +231,7 @@ def tune_live(
                 epoch=number,
                 score=score,
                 heldout=others[0] if others else None,
-                nonzero=sum(value != 0.0 for value in weights.values()),
+                nonzero=weights.nonzero,
                 weight_change=moved,
                 decode_seconds=clock.decode - before.decode,
                 optimise_seconds=clock.optimise - before.optimise,
@@ -242,7 +241,7 @@ def tune_live(
             )
             if directory is not None:
                 directory.save_epoch_weights(number, weights, {"epoch": number})
-            _checkpoint(journal, number, weights, best, curve, clock, step.state)
+                _checkpoint(journal, number, weights, best, curve, clock, step.state)
         final: Weights = best["weights"]
         journal.event("run_end", run=0, epoch=best["iteration"], score=best["score"])
         result = LiveResult(
@@ -258,7 +257,7 @@ def tune_live(
             seconds=time.perf_counter() - began,
             decode_seconds=clock.decode,
             optimise_seconds=clock.optimise,
-            nonzero=sum(value != 0.0 for value in final.values()),
+            nonzero=final.nonzero,
             refused=_refused(measure, start, final, best),
             curve=curve,
         )

@@ -198,11 +198,14 @@ class Passes:
         facts = dict(epoch.facts)
         facts.pop("weight_change")
         seconds = {part: facts.pop(part) for part in ("optimise_seconds", "decode_seconds")}
-        found = Weights.from_vector(epoch.names or self.spaces.names, epoch.weights)
         # Zeros of features that the model always has are worth knowing.
-        dense = set(self._source.model.decoder.dense)
-        kept = {name: value for name, value in found.items() if value or name in dense}
-        return Step(Weights(kept), facts, epoch.state, epoch.last, **seconds)
+        found = Weights.from_vector(
+            epoch.names or self.spaces.names,
+            epoch.weights,
+            drop_zeros=True,
+            always=frozenset(self._source.model.decoder.dense),
+        )
+        return Step(found, facts, epoch.state, epoch.last, **seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

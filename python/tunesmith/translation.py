@@ -213,7 +213,8 @@ class Model:
         and restored as at training. Refuses weights none of which is for this model, and settings
         that it does not have.
         """
-        chosen = self.weights if weights is None else Weights(weights)
+        given = self.weights if weights is None else weights
+        chosen = given if isinstance(given, Weights) else Weights(given)
         names = self.decoder.dense
         if not any(chosen.get(name) for name in names):
             raise InputError(
@@ -305,7 +306,7 @@ class Translator:
             self.weights = Weights(fixed)
             self._core = weights.translator(model.decoder, [*chosen.items()], [*fixed.items()])
         else:
-            self.weights = Weights(dict(weights.items()) | fixed, weights.meta)
+            self.weights = weights.replaced(fixed)
             self._core = model.decoder.translator([*self.weights.items()], [*chosen.items()])
 
     def translate(

@@ -25,6 +25,8 @@ def test_a_vector_gets_its_names_back() -> None:
     vector = np.array([0.0, -2.5])
     assert Weights.from_vector(["a", "b"], vector) == {"a": 0.0, "b": -2.5}
     assert Weights.from_vector(["a", "b"], vector, drop_zeros=True) == {"b": -2.5}
+    kept = Weights.from_vector(["c", "a"], np.zeros(2), drop_zeros=True, always={"a"})
+    assert kept == {"a": 0.0}
     with pytest.raises(ValueError):
         Weights.from_vector(["a"], vector)
 
@@ -32,6 +34,25 @@ def test_a_vector_gets_its_names_back() -> None:
 def test_the_largest_weights_come_first() -> None:
     weights = Weights({"a": 0.5, "b": -3.0, "d": 0.5, "c": 0.0})
     assert list(weights.top(3).items()) == [("b", -3.0), ("a", 0.5), ("d", 0.5)]
+
+
+def test_the_largest_change_is_told_also_of_weights_that_are_gone_or_new() -> None:
+    before, after = Weights({"a": 1.0, "b": 2.0}), Weights({"a": 1.5, "c": -1.0})
+    assert after.change(before) == 2.0
+    assert before.change(after) == 2.0
+    assert after.change(Weights({"a": 1.0})) == 1.0
+    assert after.change(after) == Weights({}).change(Weights({})) == 0.0
+
+
+def test_zeros_are_not_counted() -> None:
+    assert Weights({"a": 1.0, "b": 0.0, "c": -0.0, "d": -2.0}).nonzero == 2
+
+
+def test_some_weights_are_replaced_in_a_copy() -> None:
+    weights = Weights({"a": 1.0, "b": 2.0}, {"tuner": "rm"})
+    new = weights.replaced({"b": 3.0, "c": 4.0})
+    assert new == {"a": 1.0, "b": 3.0, "c": 4.0} and new.meta == {"tuner": "rm"}
+    assert weights == {"a": 1.0, "b": 2.0}
 
 
 def test_saved_weights_are_read_back_to_the_last_bit(tmp_path: Path) -> None:

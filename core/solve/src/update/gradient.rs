@@ -51,6 +51,8 @@ pub struct Gradient {
     watched: bool,
     /// The cells hold the model's weights.
     loaded: bool,
+    /// Some steps may have passed a coordinate by.
+    behind: bool,
     /// Coordinates with a gradient in the batch at hand.
     touched: Vec<u32>,
     rows: Rows,
@@ -70,6 +72,7 @@ impl Gradient {
             step: 0,
             watched: true,
             loaded: false,
+            behind: false,
             touched: Vec::new(),
             rows: Rows::default(),
             margins: Vec::new(),
@@ -201,6 +204,7 @@ impl Update for Gradient {
             row = end;
         }
         self.step += 1;
+        self.behind = true;
         let touched = std::mem::take(&mut self.touched);
         for (place, &id) in touched.iter().enumerate() {
             self.ask_for(&touched, place + AHEAD);
@@ -226,7 +230,7 @@ impl Update for Gradient {
     }
 
     fn is_lazy(&self) -> bool {
-        self.l1 > 0.0 || self.l2 > 0.0
+        self.behind && (self.l1 > 0.0 || self.l2 > 0.0)
     }
 
     fn begin_pass(&mut self, model: &Model, watched: bool) {
@@ -243,8 +247,11 @@ impl Update for Gradient {
     fn end_pass(&mut self, model: &mut Model) {
         for id in 0..self.cells.len() {
             self.settle(model, id as u32);
-            model.set(id as u32, self.cells[id].weight);
+            if !self.watched {
+                model.set(id as u32, self.cells[id].weight);
+            }
         }
+        self.behind = false;
     }
 
     fn rearrange(&mut self, places: &[u32], features: usize) -> Result<(), Fault> {
