@@ -266,6 +266,7 @@ impl Parser {
             sentence,
             key,
             hypothesis: Hypothesis {
+                dense: &[],
                 text,
                 features: &self.features.features,
                 score: Some(score),
@@ -457,6 +458,7 @@ impl Held {
             sentence: self.sentence,
             key: &self.key,
             hypothesis: Hypothesis {
+                dense: &[],
                 text: &self.text,
                 features: &self.features,
                 score: self.score,

@@ -257,6 +257,7 @@ fn pools(names: &'static str) -> impl Strategy<Value = Pools> {
                     .map(|(name, &value)| (builder.names.intern(name), value))
                     .collect();
                 builder.push(Hypothesis {
+                    dense: &[],
                     text: &text,
                     features: &features,
                     score: Some(score),

@@ -129,16 +129,18 @@ impl Decoder {
         settings: Vec<(String, f64)>,
     ) -> PyResult<Translator> {
         let named = weights.iter().map(|(name, weight)| (name.as_str(), *weight));
-        self.with(Arc::new(Weights::new(named)), settings)
+        self.with(Arc::new(Weights::new(named)), settings, false)
     }
 }
 
 impl Decoder {
-    /// The model with weights that somebody else may go on with.
+    /// The model with weights that somebody else may go on with; `apart` if that one has ids of
+    /// its own for features, so that lists need no common ones.
     pub fn with(
         &self,
         weights: Arc<Weights>,
         settings: Vec<(String, f64)>,
+        apart: bool,
     ) -> PyResult<Translator> {
         let decoder: Arc<dyn Decode> = match &self.model {
             Model::Phrase(model, kept) => {
@@ -154,7 +156,7 @@ impl Decoder {
                 Arc::new(hiero::Decoder::new(model.clone(), weights, changed))
             }
         };
-        Ok(Translator { decoder, dense: self.dense(), failure: Arc::clone(&self.failure) })
+        Ok(Translator { decoder, apart, dense: self.dense(), failure: Arc::clone(&self.failure) })
     }
 
     /// What translators are to keep of the model's phrases as long as the result is there, because
@@ -186,6 +188,8 @@ fn changed<S: Default>(
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
     decoder: Arc<dyn Decode>,
+    /// Lists of sentences are left as they are.
+    apart: bool,
     dense: Vec<String>,
     /// Of features that are written in Python.
     failure: Arc<Failure>,
@@ -230,9 +234,33 @@ impl Translator {
         all
     }
 
-    /// Lists in order, with common names of features.
-    fn pools(&self, lists: Vec<PoolsBuilder>) -> Pools {
-        Pools::of_parts(Parts { dense: self.dense.clone(), lists })
+    /// Lists of items in order, with common names of features; and whatever else `make` returns.
+    fn pools<T: Sync, R: Send>(
+        &self,
+        py: Python<'_>,
+        threads: usize,
+        items: &[T],
+        make: impl Fn(&T, &mut PoolsBuilder) -> R + Send + Sync,
+    ) -> PyResult<(Pools, Vec<R>)> {
+        let made = threads::run(py, threads, || {
+            if self.apart {
+                let one = |item: &T| {
+                    let mut list = PoolsBuilder::default();
+                    let result = make(item, &mut list);
+                    (list, result)
+                };
+                let (lists, results) = items.par_iter().map(one).unzip();
+                return (Pools::of_parts(Parts { dense: self.dense.clone(), lists }), results);
+            }
+            let mut all = PoolsBuilder::default();
+            for name in &self.dense {
+                all.names.intern(name);
+            }
+            let results = all.gather(items, make);
+            (Pools::new(all.finish()), results)
+        })?;
+        self.failure.check(py)?;
+        Ok(made)
     }
 }
 
@@ -304,12 +332,10 @@ impl Translator {
         markup: &str,
     ) -> PyResult<Pools> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let one = |input: &Input<'_>| {
-            decode(&*self.decoder, input).list(k, unique, links, self.collected())
-        };
-        let lists: Vec<_> = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
-        self.failure.check(py)?;
-        Ok(self.pools(lists))
+        let (pools, _) = self.pools(py, threads, &inputs, |input, list| {
+            decode(&*self.decoder, input).list(k, unique, links, self.collected(), list);
+        })?;
+        Ok(pools)
     }
 
     /// The `k` best derivations of each reference as lists that are empty where it cannot be
@@ -328,19 +354,18 @@ impl Translator {
             return Err(PyValueError::new_err("as many references as lines are wanted"));
         }
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let one = |(input, reference): (&Input<'_>, &String)| {
+        let pairs: Vec<_> = inputs.iter().zip(&references).collect();
+        let (pools, reached) = self.pools(py, threads, &pairs, |(input, reference), list| {
             let words: Vec<&str> = reference.split_whitespace().collect();
             let (found, reached) = force(&*self.decoder, input, &words)?;
-            Some((found.list(k, false, false, self.collected()), reached))
-        };
-        let work = || inputs.par_iter().zip(&references).map(one).collect();
-        let found: Option<Vec<_>> = threads::run(py, threads, work)?;
-        self.failure.check(py)?;
-        let found = found.ok_or_else(|| {
+            found.list(k, false, false, self.collected(), list);
+            Some(reached)
+        })?;
+        let reached: Option<Vec<usize>> = reached.into_iter().collect();
+        let reached = reached.ok_or_else(|| {
             PyValueError::new_err("only a phrase-based decoder can be forced to a reference")
         })?;
-        let (lists, reached): (Vec<_>, _) = found.into_iter().unzip();
-        Ok((self.pools(lists), reached))
+        Ok((pools, reached))
     }
 
     /// The partial translations that the search kept, a list for each line and number of covered
@@ -356,10 +381,9 @@ impl Translator {
         markup: &str,
     ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let one = |input: &Input<'_>| {
+        let (pools, bins) = self.pools(py, threads, &inputs, |input, list| {
             let mut collected = self.collected();
             let bins = decode(&*self.decoder, input).bins(&mut collected)?;
-            let mut list = PoolsBuilder::default();
             for bin in &bins {
                 list.sentence(None);
                 for partial in bin {
@@ -372,18 +396,15 @@ impl Translator {
                 }
             }
             list.names = collected.names;
-            Some((list, bins.len()))
-        };
-        let work = || inputs.par_iter().map(one).collect();
-        let found: Option<Vec<(PoolsBuilder, usize)>> = threads::run(py, threads, work)?;
-        self.failure.check(py)?;
-        let found = found
-            .ok_or_else(|| PyValueError::new_err("only a phrase-based decoder has beam bins"))?;
-        let places = found.iter().enumerate();
-        let places = places.flat_map(|(line, (_, bins))| (1..=*bins).map(move |at| (line, at)));
+            Some(bins.len())
+        })?;
+        let bins: Option<Vec<usize>> = bins.into_iter().collect();
+        let bins =
+            bins.ok_or_else(|| PyValueError::new_err("only a phrase-based decoder has beam bins"))?;
+        let places = bins.iter().enumerate();
+        let places = places.flat_map(|(line, &bins)| (1..=bins).map(move |at| (line, at)));
         let (of, covered) = places.unzip();
-        let lists = found.into_iter().map(|(list, _)| list).collect();
-        Ok((self.pools(lists), of, covered))
+        Ok((pools, of, covered))
     }
 
     /// Everything that was found for each line.

@@ -254,6 +254,7 @@ impl PoolsBuilder {
             late.push(value);
         }
         inner.push(Hypothesis {
+            dense: &[],
             text,
             features: &self.features,
             score,
@@ -307,6 +308,7 @@ fn widen(pools: CorePools, late: Vec<(String, Vec<f64>)>) -> CorePools {
             );
             let score = pools.score(hypothesis);
             builder.push(Hypothesis {
+                dense: &[],
                 text: pools.text(hypothesis),
                 features: &features,
                 score: (!score.is_nan()).then_some(score),

@@ -303,7 +303,7 @@ impl Learner {
     ) -> PyResult<Translator> {
         self.features.tell(self.model.weights(), &constants);
         self.kept = decoder.keep();
-        decoder.with(Arc::clone(&self.features.weights), settings)
+        decoder.with(Arc::clone(&self.features.weights), settings, true)
     }
 
     /// Bounds for every weight that there is now.

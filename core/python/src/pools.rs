@@ -63,7 +63,7 @@ impl Pools {
             for name in &dense {
                 all.names.intern(name);
             }
-            all.append_all(lists);
+            lists.iter().for_each(|list| all.append(list));
             Arc::new(all.finish())
         })
     }
@@ -233,7 +233,7 @@ impl Pools {
     fn csr<'py>(&self, py: Python<'py>) -> Csr<'py> {
         (
             self.inner().rows().iter().map(|&row| row as i64).collect::<Vec<_>>().into_pyarray(py),
-            self.inner().ids().to_vec().into_pyarray(py),
+            self.inner().ids().collect::<Vec<_>>().into_pyarray(py),
             self.inner().values().to_vec().into_pyarray(py),
         )
     }

@@ -10,6 +10,7 @@ use tunesmith_rules::{Table, import_cdec};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::hiero::{Decoder, Dense, Model, Settings};
 use tunesmith_search::{Input, Outcome, Weights, decode};
+use tunesmith_space::PoolsBuilder;
 use tunesmith_text::Lines;
 
 fn lines(path: &str) -> Vec<String> {
@@ -86,7 +87,9 @@ fn main() {
                 if best == 0 {
                     edges += found.forest(&mut Collected::default()).edges().len();
                 } else {
-                    listed += found.list(best, true, false, Collected::default()).hypotheses();
+                    let mut list = PoolsBuilder::default();
+                    found.list(best, true, false, Collected::default(), &mut list);
+                    listed += list.hypotheses();
                 }
             }
             let n = sentences.len() as f64;

@@ -10,6 +10,7 @@ use tunesmith_rules::Table;
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Model, Settings};
 use tunesmith_search::{Input, Named, Weights, decode};
+use tunesmith_space::PoolsBuilder;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_string(&mut text)?;
     let start = Instant::now();
     let (mut sum, mut count) = (0.0, 0);
+    let (mut list, mut lists) = (PoolsBuilder::default(), PoolsBuilder::default());
     for line in text.lines() {
         let found = decode(&decoder, &Input::plain(line));
         sum += found.score().unwrap_or(0.0);
@@ -61,7 +63,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for name in &names {
                 collected.id(name);
             }
-            std::hint::black_box(found.list(nbest, true, false, collected));
+            found.list(nbest, true, false, collected, &mut list);
+            lists.append(&list);
         }
         if !quiet {
             let score = found.score().unwrap_or(0.0);

@@ -24,7 +24,9 @@ pub struct Reading {
 struct Listed<'l> {
     text: &'l str,
     score: f64,
-    features: &'l [(u32, f32)],
+    /// Features that are never left out, and the others.
+    dense: &'l [f32],
+    sparse: &'l [(u32, f32)],
     best: &'l Best<'l>,
     number: u32,
 }
@@ -38,7 +40,8 @@ impl Translated<'_> {
         self.each(&skeleton, &scores, (k, unique), collected, |one| {
             let derivation = one.best.derivation(one.number);
             let edges = derivation.edges.iter();
-            let mut features = one.features.to_vec();
+            let mut features: Vec<(u32, f32)> = (0..).zip(one.dense.iter().copied()).collect();
+            features.extend_from_slice(one.sparse);
             features.sort_unstable_by_key(|&(id, _)| id);
             found.push(Reading {
                 text: one.text.to_owned(),
@@ -51,23 +54,23 @@ impl Translated<'_> {
         found
     }
 
-    /// The list of [`best`](Self::best) as that of a sentence whose features are named by
-    /// `collected`; with `links` the alignments are kept.
+    /// Fills an empty builder with the list of [`best`](Self::best), as that of one sentence whose
+    /// features are named by `collected`; with `links` the alignments are kept.
     pub fn list(
         &self,
         k: usize,
         unique: bool,
         links: bool,
         mut collected: Collected,
-    ) -> PoolsBuilder {
+        list: &mut PoolsBuilder,
+    ) {
         let (skeleton, scores) = self.skeleton();
-        let mut list = PoolsBuilder::default();
         list.sentence(None);
         self.each(&skeleton, &scores, (k, unique), &mut collected, |one| {
             if list.hypotheses() == 0 {
                 // Lists are as long as they can be, most of the time, unless very much is asked
                 // for, and their translations are much the same.
-                list.reserve(k.min(1 << 10), one.features.len());
+                list.reserve(k.min(1 << 10), one.dense.len() + one.sparse.len());
             }
             let mut extra = String::new();
             if links {
@@ -77,14 +80,14 @@ impl Translated<'_> {
             }
             list.push(Hypothesis {
                 text: one.text,
-                features: one.features,
+                dense: one.dense,
+                features: one.sparse,
                 score: Some(one.score),
                 extra: &extra,
                 ..Hypothesis::default()
             });
         });
         list.names = collected.names;
-        list
     }
 
     fn each(
@@ -100,20 +103,22 @@ impl Translated<'_> {
         let mut best = skeleton.best(scores, unique);
         for _ in 0..k {
             let Some(number) = best.advance() else { break };
-            let (text, features) = parts.read(&best, number, &features, collected);
+            let (text, dense, sparse) = parts.read(&best, number, &features, collected);
             let score = best.choice(number).score;
-            see(Listed { text, score, features, best: &best, number });
+            see(Listed { text, score, dense, sparse, best: &best, number });
         }
     }
 }
 
 const NONE: u32 = u32::MAX;
+/// As many parts as lists of some hundred have.
+const ROOM: usize = 1 << 11;
 
 /// Strings and features of parts of translations.
 struct Parts<'s> {
     skeleton: &'s Skeleton,
     rows: EdgeRows<'s>,
-    spelled: Spelled,
+    sides: Sides,
     /// Where each part is among those that were read, by its number.
     places: Vec<u32>,
     /// Where the string of each begins in the text, and where it ends.
@@ -121,9 +126,10 @@ struct Parts<'s> {
     text: String,
     /// The dense features of each.
     sums: Vec<f64>,
-    rest: FeatureSum,
     unread: Vec<u32>,
-    entries: Vec<(u32, f32)>,
+    /// The features of the derivation of the goal that was read last.
+    dense: Vec<f32>,
+    rest: FeatureSum,
 }
 
 impl<'s> Parts<'s> {
@@ -131,33 +137,34 @@ impl<'s> Parts<'s> {
         Parts {
             skeleton,
             rows: EdgeRows::new(skeleton, dense),
-            spelled: Spelled::new(skeleton.rules()),
-            places: Vec::new(),
-            spans: Vec::with_capacity(skeleton.nodes()),
-            text: String::with_capacity(32 * skeleton.nodes()),
-            sums: Vec::with_capacity(dense * skeleton.nodes()),
-            rest: FeatureSum::default(),
+            sides: Sides::new(skeleton.rules()),
+            // Growing costs more than the room.
+            places: Vec::with_capacity(skeleton.nodes() + 2 * ROOM),
+            spans: Vec::with_capacity(ROOM),
+            text: String::with_capacity(32 * ROOM),
+            sums: Vec::with_capacity(dense * ROOM),
             unread: Vec::new(),
-            entries: Vec::new(),
+            dense: Vec::with_capacity(dense),
+            rest: FeatureSum::default(),
         }
     }
 
-    /// The string and the features of a derivation of the goal.
+    /// The string and the features, dense ones and others, of a derivation of the goal.
     fn read(
         &mut self,
         best: &Best<'_>,
         goal: u32,
         features: &impl Features,
         collected: &mut Collected,
-    ) -> (&str, &[(u32, f32)]) {
-        let size = self.places.len().max(goal as usize + 1);
+    ) -> (&str, &[f32], &[(u32, f32)]) {
+        let size = self.places.len().max(goal as usize);
         self.places.resize(size, NONE);
-        self.unread.push(goal);
+        let choice = best.choice(goal);
+        self.want(&choice);
         while let Some(&number) = self.unread.last() {
             let choice = best.choice(number);
             let waiting = self.unread.len();
-            let tails = choice.tails.into_iter().filter(|&tail| tail != Edge::NONE);
-            self.unread.extend(tails.filter(|&tail| self.places[tail as usize] == NONE));
+            self.want(&choice);
             if self.unread.len() > waiting {
                 continue;
             }
@@ -165,9 +172,12 @@ impl<'s> Parts<'s> {
             // A part may be there twice.
             if self.places[number as usize] == NONE {
                 self.places[number as usize] = self.spans.len() as u32;
-                self.part(&choice, features, collected);
+                self.keep(&choice, features, collected);
             }
         }
+        // Nothing is made of derivations of the goal: they are not kept.
+        let row = self.rows.place(choice.edge, features, collected);
+        self.total(&choice, row);
         if self.rows.any_sparse {
             self.unread.push(goal);
             while let Some(number) = self.unread.pop() {
@@ -177,26 +187,47 @@ impl<'s> Parts<'s> {
                 self.unread.extend(tails.filter(|&tail| tail != Edge::NONE));
             }
         }
-        let dense = self.rows.own.width;
-        let start = self.sums.len() - dense;
-        self.entries.clear();
-        self.entries.extend((0..).zip(self.sums[start..].iter().map(|&sum| sum as f32)));
-        self.entries.extend_from_slice(self.rest.unsorted());
-        // Nothing is made of derivations of the goal: the next may take its place.
-        let span = self.spans.pop().unwrap_or_default();
-        self.places[goal as usize] = NONE;
-        self.sums.truncate(start);
-        (self.text.get(span.0 as usize..).unwrap_or_default(), &self.entries)
+        let start = self.write(&choice);
+        (self.text.get(start..).unwrap_or_default(), &self.dense, self.rest.unsorted())
+    }
+
+    /// The parts below that were not read.
+    fn want(&mut self, choice: &Choice) {
+        let tails = choice.tails.into_iter().filter(|&tail| tail != Edge::NONE);
+        self.unread.extend(tails.filter(|&tail| self.places[tail as usize] == NONE));
+    }
+
+    fn places_of(&self, choice: &Choice) -> [Option<u32>; 2] {
+        choice.tails.map(|tail| self.places.get(tail as usize).copied())
+    }
+
+    /// Sums up the dense features of a derivation of the goal.
+    fn total(&mut self, choice: &Choice, row: usize) {
+        let width = self.rows.own.width;
+        let below = |place: u32| &self.sums[place as usize * width..][..width];
+        let [first, second] = self.places_of(choice).map(|place| place.map(below));
+        let own = self.rows.own.dense(row).iter().map(|&value| f64::from(value));
+        self.dense.clear();
+        match (first, second) {
+            (Some(first), None) => {
+                self.dense.extend(first.iter().zip(own).map(|(sum, own)| (sum + own) as f32));
+            }
+            (Some(first), Some(second)) => {
+                let sums = first.iter().zip(own).zip(second);
+                self.dense.extend(sums.map(|((first, own), second)| (first + own + second) as f32));
+            }
+            _ => self.dense.extend(own.map(|own| own as f32)),
+        }
     }
 
     /// Puts a part together from those below it.
-    fn part(&mut self, choice: &Choice, features: &impl Features, collected: &mut Collected) {
+    fn keep(&mut self, choice: &Choice, features: &impl Features, collected: &mut Collected) {
         let row = self.rows.place(choice.edge, features, collected);
         let dense = self.rows.own.width;
-        let places = choice.tails.map(|tail| self.places.get(tail as usize).copied());
         let sum = self.sums.len();
         let sums = |place: u32| place as usize * dense..(place as usize + 1) * dense;
-        match places[0] {
+        let [first, second] = self.places_of(choice);
+        match first {
             Some(place) => self.sums.extend_from_within(sums(place)),
             None => self.sums.resize(sum + dense, 0.0),
         }
@@ -204,77 +235,79 @@ impl<'s> Parts<'s> {
         own.iter_mut()
             .zip(self.rows.own.dense(row))
             .for_each(|(own, &value)| *own += f64::from(value));
-        if let Some(place) = places[1] {
+        if let Some(place) = second {
             own.iter_mut().zip(&below[sums(place)]).for_each(|(own, below)| *own += below);
         }
-        // What the last derivation of the goal left behind is overwritten.
+        let start = self.write(choice);
+        self.spans.push((start as u32, self.text.len() as u32));
+    }
+
+    /// Writes the string of a part behind those that are kept; returns where it begins.
+    fn write(&mut self, choice: &Choice) -> usize {
         let start = self.spans.last().map_or(0, |span| span.1 as usize);
         self.text.truncate(start);
         let rule = self.skeleton.edges()[choice.edge as usize].rule;
-        if self.spelled.rules[rule as usize].0 == NONE {
-            self.spelled.spell(rule, self.skeleton);
+        if self.sides.rules[rule as usize].0 == NONE {
+            self.sides.spell(rule, self.skeleton);
         }
-        let (from, to) = self.spelled.rules[rule as usize];
-        for &Piece { gap, words } in &self.spelled.pieces[from as usize..to as usize] {
-            if let Some(place) = gap.and_then(|gap| places[usize::from(gap)]) {
+        let (from, to) = self.sides.rules[rule as usize];
+        for &Piece { gap, words } in &self.sides.pieces[from as usize..to as usize] {
+            if let Some(&tail) = choice.tails.get(gap as usize)
+                && let Some(&place) = self.places.get(tail as usize)
+            {
                 let (from, to) = self.spans[place as usize];
                 if self.text.len() > start && from < to {
                     self.text.push(' ');
                 }
                 self.text.extend_from_within(from as usize..to as usize);
             }
-            let words = &self.spelled.text[words.0 as usize..words.1 as usize];
-            if self.text.len() > start && !words.is_empty() {
-                self.text.push(' ');
-            }
-            self.text.push_str(words);
+            // A space is spelled before the words.
+            let space = u32::from(self.text.len() == start && words.0 < words.1);
+            self.text.push_str(&self.sides.text[(words.0 + space) as usize..words.1 as usize]);
         }
-        self.spans.push((start as u32, self.text.len() as u32));
+        start
     }
 }
 
 /// Target sides of rules, spelled when they are asked for.
-struct Spelled {
+struct Sides {
     text: String,
     pieces: Vec<Piece>,
     /// Where the pieces of each rule begin and end.
     rules: Vec<(u32, u32)>,
 }
 
-/// A gap, if there is one, and the words behind it.
-#[derive(Clone, Copy, Default)]
+/// A gap, or [`NONE`], and where the words behind it are in the text.
+#[derive(Clone, Copy)]
 struct Piece {
-    gap: Option<u8>,
-    /// Where they begin and end in the text.
+    gap: u32,
     words: (u32, u32),
 }
 
-impl Spelled {
-    fn new(rules: usize) -> Spelled {
-        Spelled { text: String::new(), pieces: Vec::new(), rules: vec![(NONE, NONE); rules] }
+impl Sides {
+    fn new(rules: usize) -> Sides {
+        Sides { text: String::new(), pieces: Vec::new(), rules: vec![(NONE, NONE); rules] }
     }
 
     fn spell(&mut self, rule: u32, skeleton: &Skeleton) {
-        let first = self.pieces.len() as u32;
-        let mut piece =
-            Piece { gap: None, words: (self.text.len() as u32, self.text.len() as u32) };
+        let first = self.pieces.len();
         for symbol in skeleton.side(rule) {
+            let end = self.text.len() as u32;
             match symbol {
+                Side::Gap(gap) => self.pieces.push(Piece { gap: gap as u32, words: (end, end) }),
                 Side::Word(word) => {
-                    if piece.words.0 < piece.words.1 {
-                        self.text.push(' ');
+                    if self.pieces.len() == first {
+                        self.pieces.push(Piece { gap: NONE, words: (end, end) });
                     }
+                    self.text.push(' ');
                     self.text.push_str(skeleton.word(word));
-                    piece.words.1 = self.text.len() as u32;
-                }
-                Side::Gap(gap) => {
-                    self.pieces.push(piece);
-                    piece = Piece { gap: Some(gap as u8), words: (piece.words.1, piece.words.1) };
+                    if let Some(piece) = self.pieces.last_mut() {
+                        piece.words.1 = self.text.len() as u32;
+                    }
                 }
             }
         }
-        self.pieces.push(piece);
-        self.rules[rule as usize] = (first, self.pieces.len() as u32);
+        self.rules[rule as usize] = (first as u32, self.pieces.len() as u32);
     }
 }
 

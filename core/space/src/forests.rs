@@ -5,8 +5,9 @@ use std::path::Path;
 use rayon::prelude::*;
 use tunesmith_text::{AtomicWriter, Error, Names, Result, read_packed};
 
+use crate::builder::{Hypothesis, PoolsBuilder};
 use crate::forest::{Decoder, Derivation, Encoder, FeatureSum, Forest, Reader};
-use crate::pools::{Hypothesis, Pools, PoolsBuilder};
+use crate::pools::Pools;
 
 const MAGIC: &[u8; 8] = b"tsforest";
 const VERSION: u32 = 1;
@@ -92,8 +93,8 @@ impl Forests {
     }
 
     fn read(&self, chosen: impl Fn(&Forest) -> Vec<Derivation> + Sync) -> Pools {
-        let list = |(reader, sum): &mut (Reader, FeatureSum), forest: &Forest| {
-            let mut list = PoolsBuilder::default();
+        let list = |forest: &Forest, list: &mut PoolsBuilder| {
+            let (mut reader, mut sum) = (Reader::default(), FeatureSum::default());
             list.sentence(None);
             for one in chosen(forest) {
                 list.push(Hypothesis {
@@ -103,12 +104,9 @@ impl Forests {
                     ..Hypothesis::default()
                 });
             }
-            list
         };
-        let lists: Vec<PoolsBuilder> =
-            self.forests.par_iter().map_init(Default::default, list).collect();
         let mut builder = PoolsBuilder::default();
-        builder.append_all(lists);
+        builder.gather(&self.forests, list);
         builder.names = self.names.clone();
         builder.finish()
     }

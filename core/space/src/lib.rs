@@ -1,20 +1,23 @@
 //! Search spaces: everything a sentence could become, with features and metric statistics.
 
+mod builder;
 mod columns;
 mod dense;
 mod forest;
 mod forests;
+mod gather;
 mod pools;
 mod space;
 mod texts;
 
+pub use builder::{Hypothesis, PoolsBuilder};
 pub use forest::{
     Agreement, Aim, Best, Choice, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
     ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Reader, Rows, Side, Skeleton,
     SkeletonBuilder, Unfolded, Viterbi, counted,
 };
 pub use forests::{Forests, Prune};
-pub use pools::{Hypothesis, Pools, PoolsBuilder};
+pub use pools::Pools;
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;
 

@@ -7,22 +7,9 @@ use std::sync::OnceLock;
 use rustc_hash::{FxHashMap, FxHasher};
 use tunesmith_text::{Error, Names, Result};
 
+use crate::builder::{Hypothesis, PoolsBuilder};
 use crate::columns::Columns;
 use crate::texts::Texts;
-
-/// One hypothesis on its way into a [`PoolsBuilder`].
-#[derive(Debug, Clone, Default)]
-pub struct Hypothesis<'a> {
-    pub text: &'a str,
-    /// Feature ids of the builder's names; need not be sorted, must be distinct and finite.
-    pub features: &'a [(u32, f32)],
-    /// The total score the file gives, if any.
-    pub score: Option<f64>,
-    /// Whatever the format keeps behind the score (an alignment), returned untouched.
-    pub extra: &'a str,
-    /// One value per column of the builder, in its order; shorter means missing.
-    pub columns: &'a [f64],
-}
 
 /// Candidate lists of a corpus. Hypotheses of a sentence are contiguous and keep the order in
 /// which they came, so the first is the first-ranked. A sentence may have none.
@@ -32,15 +19,18 @@ pub struct Pools {
     pub columns: Names,
     /// A label per sentence where the format has one (an utterance id); empty otherwise.
     pub keys: Vec<String>,
-    starts: Vec<usize>,
-    rows: Vec<usize>,
-    ids: Vec<u32>,
-    values: Vec<f32>,
-    texts: Texts,
-    scores: Vec<f64>,
-    extras: Texts,
-    cells: Vec<f64>,
-    uniform: Vec<bool>,
+    pub(crate) starts: Vec<usize>,
+    /// Where the values of each row begin; one more than rows.
+    pub(crate) rows: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+    /// Where the ids of each row begin: neighbours with the same ids share them.
+    pub(crate) heads: Vec<usize>,
+    pub(crate) ids: Vec<u32>,
+    pub(crate) texts: Texts,
+    pub(crate) scores: Vec<f64>,
+    pub(crate) extras: Texts,
+    pub(crate) cells: Vec<f64>,
+    pub(crate) uniform: Vec<bool>,
     classes: OnceLock<Vec<u32>>,
 }
 
@@ -54,7 +44,7 @@ impl Pools {
     }
 
     pub fn nonzeros(&self) -> usize {
-        self.ids.len()
+        self.values.len()
     }
 
     /// The hypotheses of a sentence, as positions in the whole.
@@ -68,16 +58,17 @@ impl Pools {
 
     /// Features of a hypothesis: ids in ascending order, and their values.
     pub fn features(&self, hypothesis: usize) -> (&[u32], &[f32]) {
-        let range = self.rows[hypothesis]..self.rows[hypothesis + 1];
-        (&self.ids[range.clone()], &self.values[range])
+        let values = &self.values[self.rows[hypothesis]..self.rows[hypothesis + 1]];
+        (&self.ids[self.heads[hypothesis]..][..values.len()], values)
     }
 
     pub fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    pub fn ids(&self) -> &[u32] {
-        &self.ids
+    /// The ids of all rows, as many as there are values.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.hypotheses()).flat_map(|hypothesis| self.features(hypothesis).0).copied()
     }
 
     pub fn values(&self) -> &[f32] {
@@ -214,11 +205,12 @@ impl Pools {
                     if twins.iter().any(|&twin| builder.same(twin, text, &features)) {
                         continue;
                     }
-                    twins.push(builder.pools.hypotheses());
+                    twins.push(builder.hypotheses());
                     let score = part.score(hypothesis);
                     let width = part.columns.len();
                     builder.push(Hypothesis {
                         text,
+                        dense: &[],
                         features: &features,
                         score: (!score.is_nan()).then_some(score),
                         extra: part.extra(hypothesis),
@@ -232,11 +224,9 @@ impl Pools {
 
     /// The chosen sentences, in the given order, with the same feature ids.
     pub fn subset(&self, sentences: &[usize]) -> Pools {
-        let mut builder = PoolsBuilder {
-            names: self.names.clone(),
-            columns: self.columns.clone(),
-            ..PoolsBuilder::default()
-        };
+        let mut builder = PoolsBuilder::default();
+        builder.names = self.names.clone();
+        builder.columns = self.columns.clone();
         let width = self.columns.len();
         let mut features = Vec::new();
         for &sentence in sentences {
@@ -248,6 +238,7 @@ impl Pools {
                 let score = self.score(hypothesis);
                 builder.push(Hypothesis {
                     text: self.text(hypothesis),
+                    dense: &[],
                     features: &features,
                     score: (!score.is_nan()).then_some(score),
                     extra: self.extra(hypothesis),
@@ -265,186 +256,45 @@ impl Pools {
         if map.is_sorted() {
             renamed.ids.iter_mut().for_each(|id| *id = map[*id as usize]);
         } else {
-            renamed.rename(|id| map[id as usize]);
+            renamed.sort(|id| map[id as usize]);
         }
         renamed
     }
 
     /// Gives features other ids, and puts those of each hypothesis in order.
-    fn rename(&mut self, new: impl Fn(u32) -> u32) {
+    pub(crate) fn sort(&mut self, new: impl Fn(u32) -> u32) {
         let mut columns = Columns::default();
-        for sentence in self.starts.windows(2) {
-            let rows = &self.rows[sentence[0]..=sentence[1]];
-            columns.rename(rows, &mut self.ids, &mut self.values, &new);
+        for sentence in 0..self.sentences() {
+            let list = self.list(sentence);
+            self.rename(list, &mut columns, &new);
         }
+    }
+
+    /// The same for some hypotheses.
+    pub(crate) fn rename(
+        &mut self,
+        hypotheses: Range<usize>,
+        columns: &mut Columns,
+        new: impl Fn(u32) -> u32,
+    ) {
+        let rows = &self.rows[hypotheses.start..=hypotheses.end];
+        columns.rename(rows, &self.heads[hypotheses], &mut self.ids, &mut self.values, new);
+    }
+
+    /// The rows of two hypotheses have the same ids.
+    pub(crate) fn alike(&self, one: usize, other: usize) -> bool {
+        let width = |row: usize| self.rows[row + 1] - self.rows[row];
+        (self.heads[one] == self.heads[other] && width(one) == width(other))
+            || self.features(one).0 == self.features(other).0
     }
 
     /// Bytes on the heap, names left out.
     pub fn heap_bytes(&self) -> usize {
-        (self.starts.capacity() + self.rows.capacity()) * size_of::<usize>()
+        (self.starts.capacity() + self.rows.capacity() + self.heads.capacity()) * size_of::<usize>()
             + self.ids.capacity() * 4
             + self.values.capacity() * 4
             + (self.scores.capacity() + self.cells.capacity()) * 8
             + self.texts.heap_bytes()
             + self.extras.heap_bytes()
-    }
-}
-
-/// Fills [`Pools`]: [`sentence`](Self::sentence) opens a list, [`push`](Self::push) adds to it.
-#[derive(Debug, Default)]
-pub struct PoolsBuilder {
-    pub names: Names,
-    pub columns: Names,
-    pools: Pools,
-    /// There are rows whose ids do not ascend.
-    unsorted: bool,
-}
-
-impl PoolsBuilder {
-    /// Opens the list of the next sentence.
-    pub fn sentence(&mut self, key: Option<&str>) {
-        self.pools.starts.push(self.pools.hypotheses());
-        if let Some(key) = key {
-            self.pools.keys.push(key.to_owned());
-        }
-    }
-
-    /// Sentences opened so far.
-    pub fn sentences(&self) -> usize {
-        self.pools.starts.len()
-    }
-
-    pub fn hypotheses(&self) -> usize {
-        self.pools.hypotheses()
-    }
-
-    /// Makes room for so many hypotheses with so many features each.
-    pub fn reserve(&mut self, hypotheses: usize, features: usize) {
-        let pools = &mut self.pools;
-        pools.rows.reserve(hypotheses + 1);
-        pools.scores.reserve(hypotheses);
-        pools.ids.reserve(hypotheses * features);
-        pools.values.reserve(hypotheses * features);
-    }
-
-    /// Adds a hypothesis to the open list.
-    pub fn push(&mut self, hypothesis: Hypothesis<'_>) {
-        assert!(!self.pools.starts.is_empty(), "push before the first sentence");
-        let pools = &mut self.pools;
-        if pools.rows.is_empty() {
-            pools.rows.push(0);
-        }
-        let start = pools.ids.len();
-        pools.ids.extend(hypothesis.features.iter().map(|&(id, _)| id));
-        pools.values.extend(hypothesis.features.iter().map(|&(_, value)| value));
-        self.unsorted |= !pools.ids[start..].is_sorted();
-        pools.rows.push(pools.ids.len());
-        pools.texts.push(hypothesis.text);
-        pools.scores.push(hypothesis.score.unwrap_or(f64::NAN));
-        if !hypothesis.extra.is_empty() && pools.extras.is_empty() {
-            (1..pools.scores.len()).for_each(|_| pools.extras.push(""));
-        }
-        if !hypothesis.extra.is_empty() || !pools.extras.is_empty() {
-            pools.extras.push(hypothesis.extra);
-        }
-        let width = self.columns.len();
-        pools.cells.extend_from_slice(&hypothesis.columns[..hypothesis.columns.len().min(width)]);
-        pools.cells.resize(pools.scores.len() * width, f64::NAN);
-    }
-
-    /// Lists of sentences with the ids that features have in `names`, which keeps them to itself;
-    /// see [`append_all`](Self::append_all).
-    pub fn joined(lists: &[PoolsBuilder], names: &mut Names) -> Pools {
-        let mut all = PoolsBuilder { names: std::mem::take(names), ..PoolsBuilder::default() };
-        all.reserve_all(lists);
-        let mut columns = Columns::default();
-        lists.iter().for_each(|list| all.append(list, &mut columns));
-        *names = std::mem::take(&mut all.names);
-        all.finish()
-    }
-
-    /// Adds the lists of further sentences, without keys or columns; their features get the ids
-    /// that their names have here.
-    pub fn append_all(&mut self, others: Vec<PoolsBuilder>) {
-        self.reserve_all(&others);
-        let mut columns = Columns::default();
-        others.into_iter().for_each(|other| self.append(&other, &mut columns));
-    }
-
-    fn reserve_all(&mut self, others: &[PoolsBuilder]) {
-        let pools = &mut self.pools;
-        let sum = |size: fn(&Pools) -> usize| others.iter().map(|other| size(&other.pools)).sum();
-        pools.starts.reserve(sum(|other| other.starts.len()));
-        pools.rows.reserve(sum(|other| other.rows.len()));
-        pools.scores.reserve(sum(|other| other.scores.len()));
-        pools.ids.reserve(sum(|other| other.ids.len()));
-        pools.values.reserve(sum(|other| other.ids.len()));
-        pools.texts.reserve(sum(|other| other.texts.len()), sum(|other| other.texts.bytes()));
-    }
-
-    fn append(&mut self, other: &PoolsBuilder, columns: &mut Columns) {
-        assert!(self.columns.is_empty() && other.columns.is_empty(), "columns cannot be appended");
-        let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
-        let renamed = map.iter().enumerate().any(|(old, &new)| old as u32 != new);
-        let (pools, unsorted, other) = (&mut self.pools, other.unsorted, &other.pools);
-        let (hypotheses, entries) = (pools.scores.len(), pools.ids.len());
-        pools.starts.extend(other.starts.iter().map(|start| hypotheses + start));
-        if pools.rows.is_empty() {
-            pools.rows.push(0);
-        }
-        pools.rows.extend(other.rows.iter().skip(1).map(|end| entries + end));
-        pools.ids.extend_from_slice(&other.ids);
-        pools.values.extend_from_slice(&other.values);
-        if renamed || unsorted {
-            let rows = &pools.rows[hypotheses..];
-            columns.rename(rows, &mut pools.ids, &mut pools.values, |id| map[id as usize]);
-        }
-        if !other.extras.is_empty() && pools.extras.is_empty() {
-            (0..hypotheses).for_each(|_| pools.extras.push(""));
-        }
-        if !other.extras.is_empty() {
-            pools.extras.append(&other.extras);
-        } else if !pools.extras.is_empty() {
-            other.scores.iter().for_each(|_| pools.extras.push(""));
-        }
-        pools.texts.append(&other.texts);
-        pools.scores.extend_from_slice(&other.scores);
-    }
-
-    fn same(&self, position: usize, text: &str, features: &[(u32, f32)]) -> bool {
-        let (ids, values) = self.pools.features(position);
-        self.pools.text(position) == text
-            && ids.len() == features.len()
-            && ids.iter().zip(values).zip(features).all(|((&id, &value), &(other, twin))| {
-                id == other && value.to_bits() == twin.to_bits()
-            })
-    }
-
-    pub fn finish(mut self) -> Pools {
-        let mut pools = self.pools;
-        pools.names = std::mem::take(&mut self.names);
-        pools.columns = std::mem::take(&mut self.columns);
-        pools.starts.push(pools.scores.len());
-        if pools.rows.is_empty() {
-            pools.rows.push(0);
-        }
-        if self.unsorted {
-            pools.rename(|id| id);
-        }
-        pools.uniform = (0..pools.sentences())
-            .map(|sentence| {
-                let mut list = pools.list(sentence);
-                let Some(first) = list.next() else { return true };
-                let (ids, _) = pools.features(first);
-                list.all(|hypothesis| pools.features(hypothesis).0 == ids)
-            })
-            .collect();
-        pools.ids.shrink_to_fit();
-        pools.values.shrink_to_fit();
-        pools.rows.shrink_to_fit();
-        pools.scores.shrink_to_fit();
-        pools.texts.shrink();
-        pools.extras.shrink();
-        pools
     }
 }

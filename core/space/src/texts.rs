@@ -12,22 +12,15 @@ impl Texts {
         self.ends.push(self.bytes.len() as u64);
     }
 
-    /// Adds all of another's.
     pub fn append(&mut self, other: &Texts) {
         let start = self.bytes.len() as u64;
         self.bytes.push_str(&other.bytes);
         self.ends.extend(other.ends.iter().map(|end| start + end));
     }
 
-    /// Makes room for so many strings with so many bytes in all.
-    pub fn reserve(&mut self, strings: usize, bytes: usize) {
-        self.ends.reserve(strings);
-        self.bytes.reserve(bytes);
-    }
-
-    /// The length of all strings.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
     }
 
     pub fn get(&self, index: usize) -> &str {

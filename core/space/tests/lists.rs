@@ -178,9 +178,7 @@ proptest! {
             parts.push(part);
         }
         let mut appended = PoolsBuilder::default();
-        let rest = parts.split_off(parts.len() / 2);
-        appended.append_all(parts);
-        appended.append_all(rest);
+        parts.iter().for_each(|part| appended.append(part));
         let (pushed, appended) = (pushed.finish(), appended.finish());
         prop_assert!(pushed.names.iter().eq(appended.names.iter()));
         prop_assert_eq!(pushed.starts(), appended.starts());
@@ -194,6 +192,82 @@ proptest! {
             prop_assert_eq!(pushed.uniform(sentence), appended.uniform(sentence));
         }
     }
+
+    #[test]
+    fn lists_of_many_threads_are_those_that_were_pushed(
+        lists in prop::collection::vec(prop::collection::vec(
+            (0u8..9, prop::collection::vec((0u8..6, -3i8..4), 0..5), any::<bool>()), 0..4), 0..9),
+        threads in 1usize..4,
+    ) {
+        let mut pushed = PoolsBuilder::default();
+        for list in &lists {
+            pushed.sentence(None);
+            list.iter().for_each(|one| push(&mut pushed, one));
+        }
+        let mut gathered = PoolsBuilder::default();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let lengths = pool.install(|| gathered.gather(&lists, |list, part| {
+            part.sentence(None);
+            list.iter().for_each(|one| push(part, one));
+            list.len()
+        }));
+        prop_assert_eq!(lengths, lists.iter().map(Vec::len).collect::<Vec<_>>());
+        let (pushed, gathered) = (pushed.finish(), gathered.finish());
+        prop_assert!(pushed.names.iter().eq(gathered.names.iter()));
+        prop_assert_eq!(pushed.starts(), gathered.starts());
+        for at in 0..pushed.hypotheses() {
+            prop_assert_eq!(pushed.features(at), gathered.features(at));
+            prop_assert_eq!(pushed.text(at), gathered.text(at));
+            prop_assert_eq!(pushed.extra(at), gathered.extra(at));
+        }
+    }
+
+    #[test]
+    fn dense_values_are_features_with_the_first_ids(
+        rows in prop::collection::vec(
+            (prop::collection::vec(-3i8..4, 0..4), prop::collection::vec(-3i8..4, 0..3)), 1..7),
+    ) {
+        let (mut whole, mut split) = (PoolsBuilder::default(), PoolsBuilder::default());
+        for builder in [&mut whole, &mut split] {
+            for id in 0..9 {
+                builder.names.intern(&format!("f{id}"));
+            }
+            builder.sentence(None);
+        }
+        for (dense, rest) in &rows {
+            let dense: Vec<f32> = dense.iter().map(|&value| f32::from(value)).collect();
+            let rest = rest.iter().map(|&value| f32::from(value));
+            let rest: Vec<(u32, f32)> = (5..).zip(rest).collect();
+            let all: Vec<(u32, f32)> =
+                (0..).zip(dense.iter().copied()).chain(rest.iter().copied()).collect();
+            whole.push(Hypothesis { features: &all, ..Default::default() });
+            split.push(Hypothesis { dense: &dense, features: &rest, ..Default::default() });
+        }
+        let (whole, split) = (whole.finish(), split.finish());
+        prop_assert_eq!(whole.uniform(0), split.uniform(0));
+        prop_assert!(whole.ids().eq(split.ids()));
+        for at in 0..whole.hypotheses() {
+            prop_assert_eq!(whole.features(at), split.features(at));
+        }
+    }
+}
+
+#[test]
+fn rows_with_the_same_ids_keep_them_once() {
+    let bytes = |alike: bool| {
+        let mut builder = PoolsBuilder::default();
+        for id in 0..40 {
+            builder.names.intern(&format!("f{id}"));
+        }
+        builder.sentence(None);
+        for row in 0..100 {
+            let first = if alike { 0 } else { row % 2 };
+            let features: Vec<(u32, f32)> = (first..first + 20).map(|id| (id, 1.0)).collect();
+            builder.push(Hypothesis { features: &features, ..Default::default() });
+        }
+        builder.finish().heap_bytes()
+    };
+    assert_eq!(bytes(false) - bytes(true), 99 * 20 * 4);
 }
 
 /// Each hypothesis as numbers of features, of which every list has names in its own order.
@@ -204,6 +278,33 @@ fn rows() -> impl Strategy<Value = Vec<Vec<Vec<u32>>>> {
 }
 
 proptest! {
+    #[test]
+    fn rows_that_share_ids_are_put_in_order_one_by_one(lists in rows()) {
+        let mut builder = PoolsBuilder::default();
+        let mut names = Names::default();
+        (0..12).for_each(|number| assert!(names.intern(&format!("f{}", 11 - number)) < 12));
+        (0..12).for_each(|number| assert!(builder.names.intern(&format!("f{number}")) < 12));
+        for list in &lists {
+            builder.sentence(None);
+            for row in list.iter().flat_map(|row| [row, row]) {
+                let features: Vec<(u32, f32)> = row.iter().map(|&n| (n, n as f32)).collect();
+                builder.push(Hypothesis { features: &features, ..Hypothesis::default() });
+            }
+        }
+        let pools = builder.finish();
+        let turned = pools.renamed(&mut names);
+        for (at, row) in lists.iter().flatten().flat_map(|row| [row, row]).enumerate() {
+            let mut sorted = row.clone();
+            sorted.sort_unstable();
+            let (ids, values) = pools.features(at);
+            prop_assert_eq!(ids, sorted.as_slice());
+            prop_assert!(values.iter().map(|&value| value as u32).eq(sorted.iter().copied()));
+            let (ids, values) = turned.features(at);
+            prop_assert!(ids.iter().copied().eq(sorted.iter().rev().map(|n| 11 - n)));
+            prop_assert!(values.iter().map(|&value| value as u32).eq(sorted.iter().rev().copied()));
+        }
+    }
+
     #[test]
     fn lists_with_names_of_their_own_get_common_ids(
         lists in rows(), known in proptest::collection::vec(0u32..12, 0..6),
@@ -228,7 +329,7 @@ proptest! {
         prop_assert!(names.iter().eq(expected.iter()));
         // The same in two steps.
         let mut all = PoolsBuilder::default();
-        all.append_all(parts);
+        parts.iter().for_each(|part| all.append(part));
         let all = all.finish();
         let renamed = all.renamed(&mut names);
         prop_assert!(names.iter().eq(expected.iter()));

@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tunesmith_search::Translated;
 use tunesmith_search::features::Collected;
+use tunesmith_space::PoolsBuilder;
 
 /// The list of a sentence against its forest: each string once, with the score of its best
 /// derivation, and features that add up to it, those that are always there first.
 pub fn check_list(found: &Translated<'_>, text: &str, k: usize, always: &[&str]) {
     let mut named = Collected::default();
     always.iter().for_each(|name| assert!((named.id(name) as usize) < always.len()));
-    let list = found.list(k, true, false, named).finish();
+    let mut list = PoolsBuilder::default();
+    found.list(k, true, false, named, &mut list);
+    let list = list.finish();
     let mut collected = Collected::default();
     let forest = found.forest(&mut collected);
     let scores = forest.scores(&found.weights(&collected.names));

@@ -1,13 +1,7 @@
 //! Derivations in order of score, made one at a time (Huang & Chiang 2005, algorithm 3).
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
-use super::print::{Print, Prints};
+use super::heaps::{Heap, Heaps};
+use super::print::{Print, Prints, Seen};
 use super::{Derivation, Edge, Skeleton, Viterbi};
 
 impl Skeleton {
@@ -36,6 +30,7 @@ pub struct Best<'a> {
     /// closed.
     places: Vec<u32>,
     nodes: Vec<Node>,
+    heaps: Heaps,
     /// The nodes that must make one more, each for the one before it.
     stack: Vec<u32>,
     /// The derivation of the goal that comes next.
@@ -77,44 +72,16 @@ impl Made {
     }
 }
 
+/// What lists of some hundred make, more or less.
+const ROOM: usize = 1 << 12;
 const UNKNOWN: u32 = u32::MAX;
 const NOTHING: u32 = u32::MAX - 1;
 
-impl Ord for Choice {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        if self.score > other.score {
-            return Ordering::Greater;
-        }
-        if self.score < other.score {
-            return Ordering::Less;
-        }
-        // Zero added: -0 and 0 are equal. Of one tail, what was made later is numbered higher.
-        (self.score + 0.0)
-            .total_cmp(&(other.score + 0.0))
-            .then(other.edge.cmp(&self.edge))
-            .then(other.tails.cmp(&self.tails))
-    }
-}
-
-impl PartialOrd for Choice {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Choice {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Choice {}
-
+#[derive(Clone, Copy)]
 struct Node {
     /// Choices, at the top the one that was taken last: what follows it takes its place when one
     /// more is asked for.
-    heap: BinaryHeap<Choice>,
+    heap: Heap,
     /// The derivation made last.
     end: u32,
 }
@@ -122,28 +89,15 @@ struct Node {
 /// What tells strings apart.
 struct Strings {
     rules: Prints,
-    /// What opened nodes have, by [`Print::at`].
-    seen: HashTable<u64>,
+    /// What opened nodes have.
+    seen: Seen,
 }
 
 impl Strings {
     /// The print of a rule over what was made.
     #[inline]
     fn print(&self, rule: u32, made: &[Made], tails: [u32; 2]) -> Print {
-        self.rules.of(rule, |gap| made[tails[gap] as usize].print)
-    }
-
-    /// Notes a string of a node; false if the node has it.
-    #[inline]
-    fn note(&mut self, node: u32, print: Print) -> bool {
-        let key = print.at(node);
-        match self.seen.entry(key, |&seen| seen == key, |&seen| seen) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(key);
-                true
-            }
-        }
+        self.rules.of(rule, |gap| made[tails[usize::from(gap)] as usize].print)
     }
 }
 
@@ -151,13 +105,10 @@ impl<'a> Best<'a> {
     fn new(skeleton: &'a Skeleton, scores: &'a [f64], unique: bool) -> Self {
         let viterbi = Viterbi::new(skeleton, scores);
         let nodes = skeleton.nodes();
+        let strings =
+            unique.then(|| Strings { rules: Prints::new(skeleton), seen: Seen::default() });
         // Growing costs more than the room.
-        let room = 4 * nodes;
-        let strings = unique.then(|| Strings {
-            rules: Prints::new(skeleton),
-            seen: HashTable::with_capacity(room),
-        });
-        let mut made: Vec<Made> = Vec::with_capacity(room);
+        let mut made: Vec<Made> = Vec::with_capacity(nodes + ROOM);
         for node in 0..nodes {
             made.push(match viterbi.edge(node) {
                 None => Made {
@@ -189,6 +140,7 @@ impl<'a> Best<'a> {
             places: vec![UNKNOWN; nodes],
             made,
             nodes: Vec::new(),
+            heaps: Heaps::with_capacity(ROOM),
             stack: Vec::new(),
             next: goal.map_or(Next::Nothing, |goal| Next::Made(goal as u32)),
         }
@@ -198,7 +150,11 @@ impl<'a> Best<'a> {
     #[inline]
     fn scored(&self, edge: u32, tails: [u32; 2]) -> Choice {
         let below = |tail: u32| self.made.get(tail as usize).map_or(-0.0, |made| made.score);
-        let score = self.scores[edge as usize] + (below(tails[0]) + below(tails[1]));
+        let mut sum = below(tails[0]);
+        if tails[1] != Edge::NONE {
+            sum += below(tails[1]);
+        }
+        let score = self.scores[edge as usize] + sum;
         Choice { score, edge, tails }
     }
 
@@ -212,20 +168,19 @@ impl<'a> Best<'a> {
 
     #[cold]
     fn opened(&mut self, node: u32) -> usize {
-        let edges = self.skeleton.incoming(node as usize);
-        let mut choices = Vec::with_capacity(edges.len());
-        for edge in edges {
+        let mut heaps = std::mem::take(&mut self.heaps);
+        let heap = heaps.open(self.skeleton.incoming(node as usize).filter_map(|edge| {
             let built = |tail: usize| self.made[tail].is_built();
-            if self.skeleton.edges[edge].tails().all(built) {
-                choices.push(self.scored(edge as u32, self.skeleton.edges[edge].tails));
-            }
-        }
+            let all = self.skeleton.edges[edge].tails().all(built);
+            all.then(|| self.scored(edge as u32, self.skeleton.edges[edge].tails))
+        }));
+        self.heaps = heaps;
         if let Some(strings) = &mut self.strings {
-            strings.note(node, self.made[node as usize].print);
+            strings.seen.note(self.made[node as usize].print.at(node));
         }
         let place = self.nodes.len();
         self.places[node as usize] = place as u32;
-        self.nodes.push(Node { heap: BinaryHeap::from(choices), end: node });
+        self.nodes.push(Node { heap, end: node });
         place
     }
 
@@ -235,53 +190,57 @@ impl<'a> Best<'a> {
         self.stack.push(node);
         'nodes: while let Some(&node) = self.stack.last() {
             let place = self.open(node);
-            let end = self.nodes[place].end as usize;
-            while let Some(&last) = self.nodes[place].heap.peek() {
+            let Node { mut heap, end } = self.nodes[place];
+            while let Some(last) = self.heaps.top(heap) {
                 // The second tail moves on from any, the first only while the second is at its
                 // best: so every pair is reached once.
-                let tails = self.skeleton.edges[last.edge as usize].tails;
-                let first = tails[0] != Edge::NONE && last.tails[1] == tails[1];
-                let moves = [first, tails[1] != Edge::NONE];
-                let mut next = [NOTHING; 2];
-                for gap in 0..2 {
-                    if moves[gap] {
-                        next[gap] = self.made[last.tails[gap] as usize].next;
-                        if next[gap] == UNKNOWN {
-                            self.stack.push(tails[gap]);
-                            continue 'nodes;
-                        }
+                let edge = &self.skeleton.edges[last.edge as usize];
+                let (mut one, mut two) = (NOTHING, NOTHING);
+                if edge.tails[0] != Edge::NONE && last.tails[1] == edge.tails[1] {
+                    one = self.made[last.tails[0] as usize].next;
+                    if one == UNKNOWN {
+                        self.stack.push(edge.tails[0]);
+                        continue 'nodes;
                     }
                 }
-                let one = self.scored(last.edge, [next[0], last.tails[1]]);
-                let two = self.scored(last.edge, [last.tails[0], next[1]]);
-                let heap = &mut self.nodes[place].heap;
-                let top = heap.peek_mut().expect("it was looked at");
-                match next {
-                    [NOTHING, NOTHING] => drop(PeekMut::pop(top)),
-                    [_, NOTHING] => put(top, one),
-                    [NOTHING, _] => put(top, two),
-                    _ => {
-                        put(top, one);
-                        heap.push(two);
+                if edge.tails[1] != Edge::NONE {
+                    two = self.made[last.tails[1] as usize].next;
+                    if two == UNKNOWN {
+                        self.stack.push(edge.tails[1]);
+                        continue 'nodes;
                     }
                 }
-                let Some(&Choice { score, edge, tails }) = heap.peek() else { break };
+                if one != NOTHING {
+                    let next = self.scored(last.edge, [one, last.tails[1]]);
+                    self.heaps.replace(heap, next);
+                    if two != NOTHING {
+                        let next = self.scored(last.edge, [last.tails[0], two]);
+                        self.heaps.push(&mut heap, next);
+                    }
+                } else if two != NOTHING {
+                    let next = self.scored(last.edge, [last.tails[0], two]);
+                    self.heaps.replace(heap, next);
+                } else {
+                    self.heaps.pop(&mut heap);
+                }
+                self.nodes[place].heap = heap;
+                let Some(Choice { score, edge, tails }) = self.heaps.top(heap) else { break };
                 let mut print = Print::EMPTY;
                 if let Some(strings) = &mut self.strings {
                     let rule = self.skeleton.edges[edge as usize].rule;
                     print = strings.print(rule, &self.made, tails);
-                    if !strings.note(node, print) {
+                    if !strings.seen.note(print.at(node)) {
                         continue;
                     }
                 }
                 let number = self.made.len() as u32;
                 self.nodes[place].end = number;
-                self.made[end].next = number;
+                self.made[end as usize].next = number;
                 self.made.push(Made { score, print, edge, tails, next: UNKNOWN });
                 self.stack.pop();
                 continue 'nodes;
             }
-            self.made[end].next = NOTHING;
+            self.made[end as usize].next = NOTHING;
             self.stack.pop();
         }
     }
@@ -321,12 +280,6 @@ impl<'a> Best<'a> {
         }
         Derivation { score: self.choice(number).score, edges }
     }
-}
-
-/// Puts a choice in the place of the best.
-#[inline]
-fn put(mut top: PeekMut<'_, Choice>, choice: Choice) {
-    *top = choice;
 }
 
 impl Iterator for Best<'_> {

@@ -4,6 +4,7 @@ mod agree;
 mod derivation;
 mod file;
 mod gains;
+mod heaps;
 mod inside;
 mod kbest;
 mod make;
