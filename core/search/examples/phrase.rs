@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::io::stdin().read_to_string(&mut text)?;
     let start = Instant::now();
     let (mut sum, mut count) = (0.0, 0);
-    let (mut list, mut lists) = (PoolsBuilder::default(), PoolsBuilder::default());
+    let mut lists = PoolsBuilder::default();
     for line in text.lines() {
         let found = decode(&decoder, &Input::plain(line));
         sum += found.score().unwrap_or(0.0);
@@ -63,6 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for name in &names {
                 collected.id(name);
             }
+            let mut list = PoolsBuilder::default();
             found.list(nbest, true, false, collected, &mut list);
             lists.append(&list);
         }
