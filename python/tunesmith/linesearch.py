@@ -40,13 +40,16 @@ class LineSearch:
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more. So the points are
     searched on lists of the forests' best strings, gathered around what was found so far; the
-    point that is best on the forests is where the second and last climb over them begins.
+    point that is best on the forests is where the second and last climb over them begins. Rounds
+    of all these searches end when one gains less than `coarse`; without restarts there is one climb
+    as on lists.
     Kernels: `core/solve/src/line`.
     """
 
     restarts: int = 20
     directions: int = 0
     tolerance: float = 1e-5
+    coarse: float = 1e-3
     most_moves: int = 200
     scale_free: ClassVar[bool] = True
 
@@ -65,7 +68,8 @@ class LineSearch:
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
         if isinstance(task.pools, Forests):
-            yield from self._over_forests(task, start, seed, state)
+            least = max(self.tolerance, self.coarse) if self.restarts else self.tolerance
+            yield from replace(self, tolerance=least)._over_forests(task, start, seed, state)
             return
         search = self._search(task, free)
         best, gain, done = task.clip(start), -np.inf, 0

@@ -46,17 +46,19 @@ def mert(
     restarts: int = 20,
     directions: int = 0,
     tolerance: float = 1e-5,
+    coarse: float = 1e-3,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
     exact best step. From the start weights and `restarts` random points; on forests from the start
-    weights and from the best that lists of their strings lead to.
+    weights and from the best that lists of their strings lead to, where a round that gains less
+    than `coarse` is the last: what is less does not last on other text.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum.
     """
-    return LineSearch(restarts, directions, tolerance)
+    return LineSearch(restarts, directions, tolerance, coarse)
 
 
 @preset

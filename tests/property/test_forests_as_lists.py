@@ -87,8 +87,22 @@ def test_every_preset_learns_the_same(preset: str, seed: int, metric: str) -> No
 def test_mert_with_restarts_climbs_no_lower_than_on_the_list(seed: int) -> None:
     lists, start = decoded(seed)
     wanted = tune(lists, "mert", "bleu", options=QUICK["mert"], start=start)
-    found = tune(Forests.of_lists(lists), "mert", "bleu", options=QUICK["mert"], start=start)
+    options = {**QUICK["mert"], "coarse": 0.0}
+    found = tune(Forests.of_lists(lists), "mert", "bleu", options=options, start=start)
     assert found.tuned >= wanted.tuned - 1e-9
+
+
+def test_a_round_of_mert_over_forests_must_gain_more_where_there_are_restarts() -> None:
+    lists, start = decoded(4)
+    task = task_of(Forests.of_lists(lists), "bleu", threads=1)
+
+    def moves(restarts: int, coarse: float) -> list[Any]:
+        tuner = make_tuner("mert", {"restarts": restarts, "coarse": coarse})
+        return [epoch.facts["updates"] for epoch in tuner.epochs(task, -start, 1, None)]
+
+    # No round gains a hundred points: each climb is one round.
+    assert moves(2, 1.0)[0] < moves(2, 0.0)[0]
+    assert moves(0, 1.0) == moves(0, 0.0)
 
 
 @pytest.mark.parametrize("preset", ["mert", "kbmira", "pro"])
