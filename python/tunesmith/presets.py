@@ -53,7 +53,7 @@ def mert(
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
     exact best step. From the start weights and `restarts` random points; on forests from the start
     weights and from the best that lists of their strings lead to, where a round that gains less
-    than `coarse` is the last: what is less does not last on other text.
+    than `coarse` is the last.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum.
@@ -84,7 +84,7 @@ def pro(
     5,000 are too rare a kind for some models (the best round counts; `first=5000` as in the paper);
     `gain=context`, because BLEU+1 does not know what lengths the corpus needs (`gain=sentence`).
     """
-    late, early = (select.pairs(drawn, threshold, keep) for drawn in (samples, first))
+    late, early = (select.pairs(drawn, threshold, keep) for drawn in (samples, min(first, samples)))
     return Ranking(late, rounds, interpolate, l2, gain == "context", early)
 
 

@@ -218,3 +218,14 @@ def test_the_first_half_of_the_rounds_may_draw_otherwise() -> None:
     assert mixed[:2] == rows(Ranking(few, rounds=5))[:2]
     assert mixed[2:] == alone[2:]
     assert mixed[0] < alone[0]
+
+
+def test_pro_never_draws_more_in_the_first_rounds_than_later() -> None:
+    task = task_of(counted(np.random.default_rng(3), [6] * 8, 3), "wer")
+
+    def weights(**options: int) -> list[Any]:
+        tuner = make_tuner("pro", {"rounds": 2, "keep": 20, **options})
+        return [epoch.weights.tolist() for epoch in tuner.epochs(task, np.zeros(3), 1)]
+
+    assert weights(samples=9) == weights(samples=9, first=9)
+    assert weights(samples=9) != weights(samples=9, first=3)

@@ -135,11 +135,10 @@ impl PoolsBuilder {
         } else if !pools.extras.is_empty() {
             (hypotheses..pools.scores.len()).for_each(|_| pools.extras.push(""));
         }
-        let renamed = (0..).zip(&map).any(|(old, &new)| old != new);
         if other.unsorted || !map.is_sorted() {
             let added = hypotheses..pools.scores.len();
             pools.rename(added, &mut self.order, |id| map[id as usize]);
-        } else if renamed {
+        } else if (0..).zip(&map).any(|(old, &new)| old != new) {
             pools.ids[ids..].iter_mut().for_each(|id| *id = map[*id as usize]);
         }
         self.dense = None;
