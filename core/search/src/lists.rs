@@ -100,7 +100,7 @@ impl Translated<'_> {
     ) {
         let mut parts = Parts::new(skeleton, collected.names.len());
         let features = self.features(collected);
-        let mut best = skeleton.best(scores, unique);
+        let mut best = skeleton.best(scores, unique).wanting(k);
         for _ in 0..k {
             let Some(number) = best.advance() else { break };
             let (text, dense, sparse) = parts.read(&best, number, &features, collected);

@@ -95,7 +95,7 @@ pub fn forest_consensus(
         let scores = forest.scores(weights);
         let first = forest.viterbi(&scores)?;
         let alpha = alpha.unwrap_or_else(|| {
-            let best = forest.best(&scores, true).take(HUNDREDTH + 1);
+            let best = forest.best(&scores, true).wanting(HUNDREDTH + 1).take(HUNDREDTH + 1);
             sharpened(SHARPNESS.1, best.map(|one| one.score))
         });
         let mut agreement = forest.agreement(&scores, alpha, pops);

@@ -79,14 +79,17 @@ impl Forests {
 
     /// The `k` best of each sentence as lists, best first; `unique` by string or not.
     pub fn lists(&self, weights: &[f64], k: usize, unique: bool) -> Pools {
-        self.read(|forest| forest.best(&forest.scores(weights), unique).take(k).collect())
+        self.read(|forest| {
+            forest.best(&forest.scores(weights), unique).wanting(k).take(k).collect()
+        })
     }
 
     /// The `k` best strings of each sentence as lists, in the order of its edges: hypotheses of a
     /// forest of a list stand as they stood there.
     pub fn lists_by_edges(&self, weights: &[f64], k: usize) -> Pools {
         self.read(|forest| {
-            let mut best: Vec<_> = forest.best(&forest.scores(weights), true).take(k).collect();
+            let mut best: Vec<_> =
+                forest.best(&forest.scores(weights), true).wanting(k).take(k).collect();
             best.sort_by(|a, b| a.edges.cmp(&b.edges));
             best
         })

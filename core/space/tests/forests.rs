@@ -92,6 +92,35 @@ proptest! {
     }
 
     #[test]
+    fn a_great_many_equals_come_once_each(
+        levels in 1usize..5,
+        values in proptest::collection::vec(0u8..3, 1..9),
+        pair: bool,
+        unique: bool,
+        wanted in 0usize..2_000,
+    ) {
+        // Values that are equal but for rounding, or some lower.
+        let scores = [0.1 + 0.2, 0.3, -0.7];
+        let forest = common::levels(levels, values.len(), pair);
+        let scores: Vec<f64> = forest
+            .edges()
+            .iter()
+            .map(|edge| if edge.label == 0 { 0.0 } else {
+                scores[usize::from(values[edge.label as usize - 1])]
+            })
+            .collect();
+        let found: Vec<Derivation> = forest.best(&scores, unique).wanting(wanted).collect();
+        prop_assert_eq!(found.len(), values.len().pow(levels as u32));
+        prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
+        let edges: HashSet<&Vec<u32>> = found.iter().map(|one| &one.edges).collect();
+        prop_assert_eq!(edges.len(), found.len());
+        for one in &found {
+            let sum: f64 = one.edges.iter().map(|&edge| scores[edge as usize]).sum();
+            prop_assert!((one.score - sum).abs() < 1e-9);
+        }
+    }
+
+    #[test]
     fn sums_over_derivations_are_those_of_the_written_out(
         forest in forests(), weights in weights()
     ) {

@@ -1,12 +1,20 @@
-//! Derivations in order of score, made one at a time (Huang & Chiang 2005, algorithm 3).
+//! Derivations in order of score, made when they are asked for.
+//!
+//! As in the lazy search of Huang & Chiang (2005, algorithm 3) every node keeps a list of its own,
+//! the best first, which grows only as far as the goal's list needs it. Lists grow in rounds
+//! instead of one by one: a round makes all that can be part of a derivation that the best one
+//! leads by no more than so much. The best that can be made around a node is known, so a node
+//! knows by itself what to make; it is visited once in a round, after its tails, and there are no
+//! heaps and no recursion. How far a round goes is guessed from what is asked for and from how
+//! lists grew before ([`Rounds`]).
 
-use super::heaps::{Heap, Heaps};
 use super::print::{Print, Prints, Seen};
+use super::rounds::{Round, Rounds};
 use super::{Derivation, Edge, Skeleton, Viterbi};
 
 impl Skeleton {
     /// All derivations, best first, made as they are asked for; among equals those with earlier
-    /// edges come first. With `unique` only the best derivation of each string.
+    /// edges come first, unless there are thousands of equals. With `unique` only the best derivation of each string.
     ///
     /// Strings are told apart at every node, not only at the goal, so that spurious ambiguity is
     /// cut where it arises. Nothing is lost by it: put the best derivation of the same string in
@@ -24,15 +32,20 @@ pub struct Best<'a> {
     scores: &'a [f64],
     /// What was made for any node: first the best of every node, numbered as the nodes are.
     made: Vec<Made>,
+    /// The derivation made last of each node that was visited.
+    ends: Vec<u32>,
     /// If strings must differ.
     strings: Option<Strings>,
-    /// Where the opened nodes are in `nodes`. One that nobody asked for a second derivation stays
-    /// closed.
-    places: Vec<u32>,
-    nodes: Vec<Node>,
-    heaps: Heaps,
-    /// The nodes that must make one more, each for the one before it.
-    stack: Vec<u32>,
+    leads: Leads,
+    ways: Ways,
+    rounds: Rounds,
+    /// What the list of the node at hand grows by, and its order.
+    found: Vec<Made>,
+    order: Vec<(u64, u32)>,
+    /// The ways that were followed at that node, and where they were before.
+    followed: Vec<(u32, u32)>,
+    /// How many derivations of the goal were made.
+    listed: usize,
     /// The derivation of the goal that comes next.
     next: Next,
 }
@@ -62,42 +75,123 @@ struct Made {
     print: Print,
     edge: u32,
     tails: [u32; 2],
-    /// The next best of the same node, [`UNKNOWN`] or [`NOTHING`].
+    /// The next best of the same node, if it was made.
     next: u32,
-}
-
-impl Made {
-    fn is_built(&self) -> bool {
-        self.edge != Edge::NONE
-    }
 }
 
 /// What lists of some hundred make, more or less.
 const ROOM: usize = 1 << 12;
-const UNKNOWN: u32 = u32::MAX;
-const NOTHING: u32 = u32::MAX - 1;
-
-#[derive(Clone, Copy)]
-struct Node {
-    /// Choices, at the top the one that was taken last: what follows it takes its place when one
-    /// more is asked for.
-    heap: Heap,
-    /// The derivation made last.
-    end: u32,
-}
+const NONE: u32 = u32::MAX;
 
 /// What tells strings apart.
 struct Strings {
     rules: Prints,
-    /// What opened nodes have.
-    seen: Seen,
+    notes: Notes,
 }
 
-impl Strings {
-    /// The print of a rule over what was made.
+/// The strings that visited nodes have, numbered as they were found.
+#[derive(Default)]
+struct Notes {
+    seen: Seen,
+    count: u32,
+    /// How many there were when the node at hand was visited.
+    before: u32,
+}
+
+impl Notes {
+    /// Notes what was found at a node; of the same string the best is kept.
     #[inline]
-    fn print(&self, rule: u32, made: &[Made], tails: [u32; 2]) -> Print {
-        self.rules.of(rule, |gap| made[tails[usize::from(gap)] as usize].print)
+    fn add(&mut self, node: usize, found: Made, all: &mut Vec<Made>) {
+        match self.seen.note(found.print.at(node as u32), self.count) {
+            None => {
+                self.count += 1;
+                all.push(found);
+            }
+            Some(known) if known >= self.before => {
+                let twin = &mut all[(known - self.before) as usize];
+                if found.score > twin.score {
+                    *twin = found;
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// A number that is lower for a higher score; -0 and 0 are equal.
+fn descending(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    let ascending = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    !ascending
+}
+
+/// By how much the best derivation leads what was not made, at least.
+struct Leads {
+    /// The score of the best derivation, less what can be made around each node at best: a part of
+    /// a derivation is led by this less its own score.
+    parts: Vec<f64>,
+    /// The lead over whatever is not made of each node, and with each edge.
+    nodes: Vec<f64>,
+    edges: Vec<f64>,
+}
+
+impl Leads {
+    fn new(skeleton: &Skeleton, scores: &[f64], made: &[Made], slack: f64) -> Leads {
+        let best = made.last().map_or(f64::NEG_INFINITY, |goal| goal.score);
+        let mut outside = vec![f64::NEG_INFINITY; made.len()];
+        if let Some(goal) = outside.last_mut() {
+            *goal = 0.0;
+        }
+        let mut edges = vec![f64::INFINITY; scores.len()];
+        for node in (0..made.len()).rev().filter(|&node| made[node].edge != Edge::NONE) {
+            let around = outside[node];
+            if around == f64::NEG_INFINITY {
+                continue;
+            }
+            for edge in skeleton.incoming(node) {
+                let below = |tail: u32| made.get(tail as usize).map_or(0.0, |made| made.score);
+                let [first, second] = skeleton.edges[edge].tails;
+                let (one, two) = (below(first), below(second));
+                // What a node needs must be in the lists of its tails, however sums are rounded.
+                let own = scores[edge] + around + slack;
+                edges[edge] = best - (own + one + two);
+                if let Some(tail) = outside.get_mut(first as usize) {
+                    *tail = tail.max(own + two);
+                }
+                if let Some(tail) = outside.get_mut(second as usize) {
+                    *tail = tail.max(own + one);
+                }
+            }
+        }
+        let parts: Vec<f64> = outside.iter().map(|around| best - around).collect();
+        let nodes = parts.iter().zip(made).map(|(part, made)| part - made.score).collect();
+        Leads { parts, nodes, edges }
+    }
+}
+
+/// How far an edge was followed. An edge over two tails has a way for each derivation of the first.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The derivation of the first of two tails.
+    row: u32,
+    /// That of the other tail that was taken last; without tails, anything but [`NONE`].
+    last: u32,
+    /// The way with the next row.
+    next: u32,
+    /// By how much the best derivation leads what comes next, at least.
+    lead: f64,
+}
+
+struct Ways {
+    all: Vec<Way>,
+    /// The first way of each edge.
+    first: Vec<u32>,
+}
+
+impl Ways {
+    fn begin(&mut self, row: u32) -> u32 {
+        self.all.push(Way { row, last: NONE, next: NONE, lead: f64::NEG_INFINITY });
+        self.all.len() as u32 - 1
     }
 }
 
@@ -106,157 +200,230 @@ impl<'a> Best<'a> {
         let viterbi = Viterbi::new(skeleton, scores);
         let nodes = skeleton.nodes();
         let strings =
-            unique.then(|| Strings { rules: Prints::new(skeleton), seen: Seen::default() });
+            unique.then(|| Strings { rules: Prints::new(skeleton), notes: Notes::default() });
         // Growing costs more than the room.
         let mut made: Vec<Made> = Vec::with_capacity(nodes + ROOM);
+        let mut largest = 1.0_f64;
         for node in 0..nodes {
-            made.push(match viterbi.edge(node) {
-                None => Made {
-                    score: f64::NEG_INFINITY,
-                    print: Print::EMPTY,
-                    edge: Edge::NONE,
-                    tails: [Edge::NONE; 2],
-                    next: NOTHING,
-                },
-                Some(edge) => {
-                    // The best of a tail has the tail's number.
-                    let Edge { tails, rule, .. } = skeleton.edges[edge];
-                    let strings = strings.as_ref();
-                    Made {
-                        score: viterbi.score(node).unwrap_or(f64::NEG_INFINITY),
-                        print: strings.map_or(Print::EMPTY, |one| one.print(rule, &made, tails)),
-                        edge: edge as u32,
-                        tails,
-                        next: UNKNOWN,
-                    }
+            let (mut score, mut print, mut tails) =
+                (f64::NEG_INFINITY, Print::EMPTY, [Edge::NONE; 2]);
+            let edge = viterbi.edge(node);
+            if let Some(edge) = edge {
+                // The best of a tail has the tail's number.
+                tails = skeleton.edges[edge].tails;
+                score = viterbi.score(node).unwrap_or(score);
+                largest = largest.max(score.abs());
+                if let Some(strings) = &strings {
+                    let target = strings.rules.of(skeleton.edges[edge].rule);
+                    print = target.print(|gap| made[tails[gap] as usize].print);
                 }
-            });
+            }
+            let edge = edge.map_or(Edge::NONE, |edge| edge as u32);
+            made.push(Made { score, print, edge, tails, next: NONE });
         }
-        let goal = skeleton.goal().filter(|&goal| made[goal].is_built());
+        let slack = 1e-13 * largest;
+        let leads = Leads::new(skeleton, scores, &made, slack);
+        let goal = skeleton.goal().filter(|&goal| made[goal].edge != Edge::NONE);
         Best {
             skeleton,
             scores,
             strings,
-            places: vec![UNKNOWN; nodes],
+            rounds: Rounds::new(&leads.edges, slack),
+            leads,
+            ways: Ways { all: Vec::with_capacity(ROOM), first: vec![NONE; scores.len()] },
+            ends: vec![NONE; nodes],
             made,
-            nodes: Vec::new(),
-            heaps: Heaps::with_capacity(ROOM),
-            stack: Vec::new(),
+            found: Vec::new(),
+            order: Vec::new(),
+            followed: Vec::new(),
+            listed: 0,
             next: goal.map_or(Next::Nothing, |goal| Next::Made(goal as u32)),
         }
     }
 
-    /// An edge over what was made; a tail that is not there adds nothing.
-    #[inline]
-    fn scored(&self, edge: u32, tails: [u32; 2]) -> Choice {
-        let below = |tail: u32| self.made.get(tail as usize).map_or(-0.0, |made| made.score);
-        let mut sum = below(tails[0]);
-        if tails[1] != Edge::NONE {
-            sum += below(tails[1]);
-        }
-        let score = self.scores[edge as usize] + sum;
-        Choice { score, edge, tails }
+    /// Tells how many will be asked for: lists grow to about as many at once.
+    pub fn wanting(mut self, wanted: usize) -> Self {
+        self.rounds.wanted = wanted;
+        self
     }
 
-    /// The place of a node, opened if need be: every edge with the best of its tails.
-    fn open(&mut self, node: u32) -> usize {
-        match self.places[node as usize] {
-            UNKNOWN => self.opened(node),
-            known => known as usize,
-        }
-    }
-
-    #[cold]
-    fn opened(&mut self, node: u32) -> usize {
-        let mut heaps = std::mem::take(&mut self.heaps);
-        let heap = heaps.open(self.skeleton.incoming(node as usize).filter_map(|edge| {
-            let built = |tail: usize| self.made[tail].is_built();
-            let all = self.skeleton.edges[edge].tails().all(built);
-            all.then(|| self.scored(edge as u32, self.skeleton.edges[edge].tails))
-        }));
-        self.heaps = heaps;
-        if let Some(strings) = &mut self.strings {
-            strings.seen.note(self.made[node as usize].print.at(node));
-        }
-        let place = self.nodes.len();
-        self.places[node as usize] = place as u32;
-        self.nodes.push(Node { heap, end: node });
-        place
-    }
-
-    /// Makes one more derivation of a node, if there is one. What must be made below for it is
-    /// kept on a stack of our own: derivations can be as deep as sentences are long.
-    fn make(&mut self, node: u32) {
-        self.stack.push(node);
-        'nodes: while let Some(&node) = self.stack.last() {
-            let place = self.open(node);
-            let Node { mut heap, end } = self.nodes[place];
-            while let Some(last) = self.heaps.top(heap) {
-                // The second tail moves on from any, the first only while the second is at its
-                // best: so every pair is reached once.
-                let edge = &self.skeleton.edges[last.edge as usize];
-                let (mut one, mut two) = (NOTHING, NOTHING);
-                if edge.tails[0] != Edge::NONE && last.tails[1] == edge.tails[1] {
-                    one = self.made[last.tails[0] as usize].next;
-                    if one == UNKNOWN {
-                        self.stack.push(edge.tails[0]);
-                        continue 'nodes;
-                    }
-                }
-                if edge.tails[1] != Edge::NONE {
-                    two = self.made[last.tails[1] as usize].next;
-                    if two == UNKNOWN {
-                        self.stack.push(edge.tails[1]);
-                        continue 'nodes;
-                    }
-                }
-                if one != NOTHING {
-                    let next = self.scored(last.edge, [one, last.tails[1]]);
-                    self.heaps.replace(heap, next);
-                    if two != NOTHING {
-                        let next = self.scored(last.edge, [last.tails[0], two]);
-                        self.heaps.push(&mut heap, next);
-                    }
-                } else if two != NOTHING {
-                    let next = self.scored(last.edge, [last.tails[0], two]);
-                    self.heaps.replace(heap, next);
-                } else {
-                    self.heaps.pop(&mut heap);
-                }
-                self.nodes[place].heap = heap;
-                let Some(Choice { score, edge, tails }) = self.heaps.top(heap) else { break };
-                let mut print = Print::EMPTY;
-                if let Some(strings) = &mut self.strings {
-                    let rule = self.skeleton.edges[edge as usize].rule;
-                    print = strings.print(rule, &self.made, tails);
-                    if !strings.seen.note(print.at(node)) {
-                        continue;
-                    }
-                }
-                let number = self.made.len() as u32;
-                self.nodes[place].end = number;
-                self.made[end as usize].next = number;
-                self.made.push(Made { score, print, edge, tails, next: UNKNOWN });
-                self.stack.pop();
-                continue 'nodes;
+    /// Makes more derivations of any node; false if there are none.
+    fn grow(&mut self) -> bool {
+        let pending = self.leads.nodes.last().copied().unwrap_or(f64::INFINITY);
+        let Some(mut round) = self.rounds.begin(pending, self.listed) else { return false };
+        let listed = self.listed;
+        for node in 0..self.skeleton.nodes() {
+            if self.leads.nodes[node] > round.reach {
+                continue;
             }
-            self.made[end as usize].next = NOTHING;
-            self.stack.pop();
+            let lead = self.find(node, &mut round);
+            if round.is_crowded() {
+                self.forget(node);
+                break;
+            }
+            self.leads.nodes[node] = lead;
+            self.make(node);
+        }
+        self.rounds.end(&round, self.listed > listed);
+        true
+    }
+
+    /// Finds what a node can make of its tails in a round; returns the lead over the rest.
+    fn find(&mut self, node: usize, round: &mut Round) -> f64 {
+        self.found.clear();
+        self.followed.clear();
+        if let Some(strings) = &mut self.strings {
+            strings.notes.before = strings.notes.count;
+        }
+        let mut least = f64::INFINITY;
+        for edge in self.skeleton.incoming(node) {
+            if self.leads.edges[edge] <= round.reach {
+                self.leads.edges[edge] = self.follow(node, edge, round);
+            }
+            least = least.min(self.leads.edges[edge]);
+        }
+        least
+    }
+
+    /// Finds what an edge makes in a round; returns the lead over the rest.
+    fn follow(&mut self, node: usize, edge: usize, round: &mut Round) -> f64 {
+        let Best { skeleton, scores, made, strings, leads, ways, found, followed, .. } = self;
+        let Edge { tails, rule, .. } = skeleton.edges[edge];
+        let (own, part) = (scores[edge], leads.parts[node]);
+        let is_pair = tails[1] != Edge::NONE;
+        let tail = tails[usize::from(is_pair)];
+        // What a tail has not made is no better in a whole.
+        let unmade = |tail: u32| leads.nodes.get(tail as usize).copied().unwrap_or(f64::INFINITY);
+        // A tail that is not there adds nothing.
+        let score_of = |number: u32| made.get(number as usize).map_or(-0.0, |made| made.score);
+        let after = |last: u32| if tail == Edge::NONE { NONE } else { made[last as usize].next };
+        let mut strings = strings.as_mut().map(|one| (one.rules.of(rule), &mut one.notes));
+        let mut least = f64::INFINITY;
+        if ways.first[edge] == NONE {
+            ways.first[edge] = ways.begin(tails[0]);
+        }
+        let mut at = ways.first[edge];
+        let mut rows = round.most;
+        loop {
+            let Way { row, last, next, mut lead } = ways.all[at as usize];
+            if lead <= round.reach {
+                let beside = if is_pair { score_of(row) } else { -0.0 };
+                let mut below = if last == NONE { tail } else { after(last) };
+                let mut more = last == NONE || below != NONE;
+                let mut left = round.most;
+                let mut taken = last;
+                lead = unmade(tail);
+                while more {
+                    let score = own + (beside + score_of(below));
+                    if part - score > round.reach || left == 0 {
+                        lead = part - score;
+                        round.cut |= left == 0;
+                        break;
+                    }
+                    left -= 1;
+                    let tails = if is_pair { [row, below] } else { [below, Edge::NONE] };
+                    let mut one =
+                        Made { score, print: Print::EMPTY, edge: edge as u32, tails, next: NONE };
+                    match &mut strings {
+                        None => found.push(one),
+                        Some((target, notes)) => {
+                            one.print = target.print(|gap| made[tails[gap] as usize].print);
+                            notes.add(node, one, found);
+                        }
+                    }
+                    taken = if below == Edge::NONE { 0 } else { below };
+                    below = after(below);
+                    more = below != NONE;
+                }
+                followed.push((at, last));
+                ways.all[at as usize].last = taken;
+                ways.all[at as usize].lead = lead;
+                if !round.affords(round.most - left) {
+                    return least;
+                }
+            }
+            least = least.min(lead);
+            if !is_pair {
+                return least;
+            }
+            if next != NONE {
+                at = next;
+                continue;
+            }
+            let row = made[row as usize].next;
+            if row == NONE {
+                return least.min(unmade(tails[0]));
+            }
+            let score = own + (score_of(row) + score_of(tail));
+            if part - score > round.reach || rows == 0 {
+                round.cut |= rows == 0;
+                return least.min(part - score);
+            }
+            rows -= 1;
+            let new = ways.begin(row);
+            ways.all[at as usize].next = new;
+            at = new;
+        }
+    }
+
+    /// Forgets what was found at a node.
+    #[cold]
+    fn forget(&mut self, node: usize) {
+        self.leads.edges[self.skeleton.incoming(node)].fill(f64::NEG_INFINITY);
+        for &(way, last) in &self.followed {
+            self.ways.all[way as usize].last = last;
+            self.ways.all[way as usize].lead = f64::NEG_INFINITY;
+        }
+        if let Some(strings) = &mut self.strings {
+            self.found
+                .iter()
+                .for_each(|found| strings.notes.seen.forget(found.print.at(node as u32)));
+        }
+    }
+
+    /// Adds what was found to a node's list.
+    fn make(&mut self, node: usize) {
+        self.order.clear();
+        let keys = self.found.iter().map(|found| descending(found.score)).zip(0..);
+        self.order.extend(keys);
+        self.order.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| {
+                let place = |at: u32| (self.found[at as usize].edge, self.found[at as usize].tails);
+                place(a.1).cmp(&place(b.1))
+            })
+        });
+        let mut end = self.ends[node];
+        for &(_, at) in &self.order {
+            if end == NONE {
+                // The best is there.
+                end = node as u32;
+                continue;
+            }
+            let mut found = self.found[at as usize];
+            let number = self.made.len() as u32;
+            let last = &mut self.made[end as usize];
+            last.next = number;
+            // Where nodes may not make everything at once, equals are equal to a rounding error.
+            found.score = found.score.min(last.score);
+            self.made.push(found);
+            end = number;
+        }
+        self.ends[node] = end;
+        if node + 1 == self.skeleton.nodes() {
+            self.listed += self.order.len();
         }
     }
 
     /// Makes the next derivation of the goal; returns its number among all that was made.
     pub fn advance(&mut self) -> Option<u32> {
         if let Next::Behind(last) = self.next {
-            if self.made[last as usize].next == UNKNOWN
-                && let Some(goal) = self.skeleton.goal()
-            {
-                self.make(goal as u32);
+            while self.made[last as usize].next == NONE {
+                if !self.grow() {
+                    self.next = Next::Nothing;
+                    return None;
+                }
             }
-            self.next = match self.made[last as usize].next {
-                NOTHING | UNKNOWN => Next::Nothing,
-                made => Next::Made(made),
-            };
+            self.next = Next::Made(self.made[last as usize].next);
         }
         let Next::Made(number) = self.next else { return None };
         self.next = Next::Behind(number);

@@ -56,14 +56,14 @@ impl Print {
 /// The target sides of all rules, words that stand together joined; words with one spelling have
 /// one print.
 pub(super) struct Prints {
-    rules: Vec<Target>,
+    rules: Vec<Place>,
     /// Gaps, each with the words behind it.
     gaps: Vec<(u8, Print)>,
 }
 
-/// A target side: the words before the first gap, and where the gaps are.
+/// The words before the first gap of a target side, and where the gaps are.
 #[derive(Clone, Copy)]
-struct Target {
+struct Place {
     before: Print,
     start: u32,
     end: u32,
@@ -93,29 +93,47 @@ impl Prints {
                 }
             }
             let end = prints.gaps.len() as u32;
-            prints.rules.push(Target { before, start: start as u32, end });
+            prints.rules.push(Place { before, start: start as u32, end });
         }
         prints
     }
 
-    /// The print of what a rule makes of the strings in its gaps.
+    /// The target side of a rule.
     #[inline]
-    pub fn of(&self, rule: u32, gap: impl Fn(u8) -> Print) -> Print {
-        let Target { before: mut print, start, end } = self.rules[rule as usize];
-        for &(number, words) in &self.gaps[start as usize..end as usize] {
-            print = print.join(gap(number)).join(words);
-        }
-        print
+    pub fn of(&self, rule: u32) -> Target<'_> {
+        let Place { before, start, end } = self.rules[rule as usize];
+        Target { before, gaps: &self.gaps[start as usize..end as usize] }
     }
 }
 
-/// Numbers that were seen.
+/// A target side: the words before the first gap, and the gaps, each with the words behind it.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'p> {
+    before: Print,
+    gaps: &'p [(u8, Print)],
+}
+
+impl Target<'_> {
+    /// The print of what the rule makes of the strings in its gaps.
+    #[inline]
+    pub fn print(&self, gap: impl Fn(usize) -> Print) -> Print {
+        let join = |print: Print, &(number, words): &(u8, Print)| {
+            print.join(gap(usize::from(number))).join(words)
+        };
+        self.gaps.iter().fold(self.before, join)
+    }
+}
+
+/// Keys that were seen, each with a number.
 pub(super) struct Seen {
-    /// A power of two; 0 where there is none. A number lies at the place that its upper bits give,
-    /// or behind it.
-    slots: Vec<u64>,
+    /// A power of two. A key lies at the place that its upper bits give, or behind it; 0 where
+    /// there is none.
+    slots: Vec<(u64, u32)>,
     left: usize,
 }
+
+/// In the place of a number: the key was forgotten.
+const FORGOTTEN: u32 = u32::MAX;
 
 impl Default for Seen {
     fn default() -> Seen {
@@ -125,34 +143,53 @@ impl Default for Seen {
 
 impl Seen {
     fn with_slots(slots: usize) -> Seen {
-        Seen { slots: vec![0; slots], left: slots / 4 * 3 }
+        Seen { slots: vec![(0, 0); slots], left: slots / 4 * 3 }
     }
 
-    /// Notes a number, whose bits are mixed; false if it was seen.
+    /// Where a key, whose bits are mixed, is or belongs.
     #[inline]
-    pub fn note(&mut self, number: u64) -> bool {
-        let number = number.max(1);
+    fn place(&self, key: u64) -> usize {
         let last = self.slots.len() - 1;
-        let mut at = (number >> 32) as usize & last;
-        while self.slots[at] != 0 {
-            if self.slots[at] == number {
-                return false;
-            }
+        let mut at = (key >> 32) as usize & last;
+        while self.slots[at].0 != 0 && self.slots[at].0 != key {
             at = (at + 1) & last;
         }
-        self.slots[at] = number;
-        self.left -= 1;
-        if self.left == 0 {
-            self.grow();
+        at
+    }
+
+    /// The number of a key; if it was not seen, notes it with a new one.
+    #[inline]
+    pub fn note(&mut self, key: u64, number: u32) -> Option<u32> {
+        let key = key.max(1);
+        let at = self.place(key);
+        match self.slots[at] {
+            (0, _) => {
+                self.slots[at] = (key, number);
+                self.left -= 1;
+                if self.left == 0 {
+                    self.grow();
+                }
+                None
+            }
+            (_, FORGOTTEN) => {
+                self.slots[at].1 = number;
+                None
+            }
+            (_, known) => Some(known),
         }
-        true
+    }
+
+    /// Forgets a key that was seen.
+    pub fn forget(&mut self, key: u64) {
+        let at = self.place(key.max(1));
+        self.slots[at].1 = FORGOTTEN;
     }
 
     #[cold]
     fn grow(&mut self) {
         let mut grown = Seen::with_slots(4 * self.slots.len());
-        for &number in self.slots.iter().filter(|&&number| number != 0) {
-            grown.note(number);
+        for &(key, number) in self.slots.iter().filter(|slot| slot.0 != 0 && slot.1 != FORGOTTEN) {
+            grown.note(key, number);
         }
         *self = grown;
     }
@@ -186,13 +223,19 @@ mod tests {
         }
 
         #[test]
-        fn what_was_seen_is_known(numbers in proptest::collection::vec(0u64..40, 0..60)) {
+        fn what_was_seen_is_known(steps in proptest::collection::vec((0u64..40, 0u8..4), 0..60)) {
             let mut seen = Seen::with_slots(4);
-            let mut twin = std::collections::HashSet::new();
-            for number in numbers {
+            let mut twin = std::collections::HashMap::new();
+            for ((key, what), number) in steps.into_iter().zip(0..) {
                 // Some that begin alike, and the two lowest: they count as one.
-                let number = ((number % 8) << 32) | (number / 8);
-                prop_assert_eq!(seen.note(number), twin.insert(number.max(1)));
+                let key = ((key % 8) << 32) | (key / 8);
+                if what == 0 && twin.remove(&key.max(1)).is_some() {
+                    seen.forget(key);
+                } else {
+                    let known = twin.get(&key.max(1)).copied();
+                    prop_assert_eq!(seen.note(key, number), known);
+                    twin.entry(key.max(1)).or_insert(number);
+                }
             }
         }
     }

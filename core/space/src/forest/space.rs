@@ -105,7 +105,8 @@ impl<'a> ForestSpace<'a> {
     /// The `k` best strings, numbered in the order of the forest's edges.
     fn list(&mut self, k: usize) -> Vec<usize> {
         if self.listed.as_ref().is_none_or(|(asked, _)| *asked != k) {
-            let mut best: Vec<Derivation> = self.forest.best(&self.scores, true).take(k).collect();
+            let mut best: Vec<Derivation> =
+                self.forest.best(&self.scores, true).wanting(k).take(k).collect();
             best.sort_by(|a, b| a.edges.cmp(&b.edges));
             let list = best.into_iter().map(|one| self.admit(one)).collect();
             self.listed = Some((k, list));
@@ -189,7 +190,7 @@ impl Space for ForestSpace<'_> {
             let signed: Vec<f64> = self.scores.iter().map(|score| sign * score).collect();
             let best: Vec<Derivation> = match (n, unique) {
                 (1, _) => self.forest.viterbi(&signed).into_iter().collect(),
-                _ => self.forest.best(&signed, unique).take(n).collect(),
+                _ => self.forest.best(&signed, unique).wanting(n).take(n).collect(),
             };
             let upright = |one: Derivation| Derivation { score: sign * one.score, ..one };
             return best.into_iter().map(|one| self.admit(upright(one))).collect();

@@ -22,12 +22,10 @@ impl Viterbi {
         for node in 0..forest.nodes() {
             let (mut top, mut chosen) = (f64::NEG_INFINITY, Edge::NONE);
             for edge in forest.incoming(node) {
-                let tails = forest.edges[edge].tails();
-                let Some(below) = tails.map(|tail| best.score(tail)).sum::<Option<f64>>() else {
-                    continue;
-                };
-                let score = scores[edge] + below;
-                if chosen == Edge::NONE || score > top {
+                let mut tails = forest.edges[edge].tails();
+                let score = scores[edge] + tails.clone().map(|tail| best.scores[tail]).sum::<f64>();
+                let is_better = chosen == Edge::NONE || score > top;
+                if is_better && tails.all(|tail| best.edges[tail] != Edge::NONE) {
                     (top, chosen) = (score, edge as u32);
                 }
             }

@@ -129,3 +129,34 @@ pub fn text_of(forest: &Forest, edges: &[u32]) -> (Vec<String>, usize) {
     }
     (words, used)
 }
+
+/// A forest whose strings have any of `width` words in each of so many places, one derivation
+/// each: words are added one by one, or with `pair` chosen beforehand and then joined. Edges that
+/// add word `n` have the label `n + 1`, others have 0.
+pub fn levels(levels: usize, width: usize, pair: bool) -> Forest {
+    let mut builder = ForestBuilder::default();
+    for word in 0..width {
+        builder.word(&word.to_string());
+    }
+    let empty = builder.rule([], []);
+    let joined = builder.rule([], [Side::Gap(0), Side::Gap(1)]);
+    let mut last = builder.node();
+    builder.edge(Edge { tails: [Edge::NONE; 2], rule: empty, label: 0 }, []);
+    for _ in 0..levels {
+        let node = builder.node();
+        for word in 0..width as u32 {
+            let gap = (!pair).then_some(Side::Gap(0));
+            let rule = builder.rule([], gap.into_iter().chain([Side::Word(word)]));
+            let tails = [if pair { Edge::NONE } else { last }, Edge::NONE];
+            builder.edge(Edge { tails, rule, label: word + 1 }, []);
+        }
+        if pair {
+            let whole = builder.node();
+            builder.edge(Edge { tails: [last, node], rule: joined, label: 0 }, []);
+            last = whole;
+        } else {
+            last = node;
+        }
+    }
+    builder.finish()
+}
