@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -73,6 +74,40 @@ def best_of(count: int, work: Callable[[], T]) -> tuple[T, Time]:
         value, again = timed(work)
         least = Time(min(least.cpu, again.cpu), min(least.wall, again.wall))
     return value, least
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pieces of work done in turn: the least times of each, and how they compare."""
+
+    first: Time
+    second: Time
+    cpu: float
+    wall: float
+    """The second's times divided by the first's: the median of the rounds."""
+
+
+def side_by_side(
+    count: int, first: Callable[[], object], second: Callable[[], T]
+) -> tuple[T, Pair]:
+    """Do two pieces of work in turn, several times; return what the second returned, and times.
+
+    Where other processes come and go, what is done side by side is disturbed alike: ratios differ
+    less from round to round than times do.
+    """
+    firsts, seconds = [], []
+    for _ in range(count):
+        firsts.append(timed(first)[1])
+        value, again = timed(second)
+        seconds.append(again)
+
+    def least(times: list[Time]) -> Time:
+        return Time(min(one.cpu for one in times), min(one.wall for one in times))
+
+    rounds = list(zip(firsts, seconds, strict=True))
+    cpu = statistics.median(second.cpu / first.cpu for first, second in rounds)
+    wall = statistics.median(second.wall / first.wall for first, second in rounds)
+    return value, Pair(least(firsts), least(seconds), cpu, wall)
 
 
 def peak_bytes() -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.data import Setting, text_lines
 from benchmarks.fresh import in_fresh_process
-from benchmarks.harness import Claim, Outcome, best_of
+from benchmarks.harness import Claim, Outcome, best_of, side_by_side
 from benchmarks.peers import MOSES_DECODING, MOSES_MEMORY
 from benchmarks.yardstick import Yardstick
 from tunesmith import _core, moses
@@ -92,11 +92,12 @@ def speed(setting: Setting, yardstick: Yardstick) -> Outcome:
             )
         many = _lines(setting, 1000)
         default = model.translator()
-        _, one = best_of(setting.times(3), lambda: default._core.translate(many, 1))
-        _, two = best_of(setting.times(3), lambda: default._core.translate(many, 2))
-        outcome.claims.append(
-            Claim("two threads against one, wall", one.wall / two.wall, 1.8, "at least")
+        _, threads = side_by_side(
+            setting.times(5),
+            lambda: default._core.translate(many, 2),
+            lambda: default._core.translate(many, 1),
         )
+        outcome.claims.append(Claim("two threads against one, wall", threads.wall, 1.8, "at least"))
         config = moses.read_config(setting.file("multi30k-moses", "moses.mira.ini"))
         table, lm = moses.converted(config, Path(folder), lambda _: None)
         _, load = best_of(5, lambda: _core.Decoder.phrase(table, lm))
@@ -149,15 +150,18 @@ def lists(setting: Setting) -> Outcome:
         for pops, stack in ((300, 100), (1000, 200), (5000, 1000)):
             part = lines[: 200 if pops > 1000 else 1000]
             translator = model.translator(settings={"pop_limit": pops, "stack": stack})._core
-            _, one = best_of(setting.times(3), partial(translator.translate, part, 1))
-            found, many = best_of(setting.times(3), partial(translator.nbest, part, 500, True, 1))
+            found, pair = side_by_side(
+                setting.times(7),
+                partial(translator.translate, part, 1),
+                partial(translator.nbest, part, 500, True, 1),
+            )
             outcome.rows.append(
                 {
                     "search": f"pop {pops:,}, stack {stack:,}",
-                    "1-best, CPU s": one.cpu,
-                    "500 unique, CPU s": many.cpu,
+                    "1-best, CPU s": pair.first.cpu,
+                    "500 unique, CPU s": pair.second.cpu,
                     "hypotheses": found.hypotheses,
-                    "on top": many.cpu / one.cpu - 1.0,
+                    "on top": pair.cpu - 1.0,
                 }
             )
         for row, limit in zip(outcome.rows, ("300", "1,000"), strict=False):

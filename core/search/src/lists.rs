@@ -1,6 +1,5 @@
 //! Lists of translations, read off what a search left. Features are found only for edges that the
-//! translations use, once for each; strings and sums are put together from those of the parts that
-//! translations share.
+//! translations use, once for each, and target sides are spelled once.
 
 use tunesmith_space::{Best, Choice, Edge, FeatureSum, Hypothesis, PoolsBuilder, Side, Skeleton};
 
@@ -98,12 +97,12 @@ impl Translated<'_> {
         collected: &mut Collected,
         mut see: impl FnMut(Listed<'_>),
     ) {
-        let mut parts = Parts::new(skeleton, collected.names.len());
+        let mut reader = Reader::new(skeleton, collected.names.len());
         let features = self.features(collected);
         let mut best = skeleton.best(scores, unique).wanting(k);
         for _ in 0..k {
             let Some(number) = best.advance() else { break };
-            let (text, dense, sparse) = parts.read(&best, number, &features, collected);
+            let (text, dense, sparse) = reader.read(&best, number, &features, collected);
             let score = best.choice(number).score;
             see(Listed { text, score, dense, sparse, best: &best, number });
         }
@@ -111,162 +110,111 @@ impl Translated<'_> {
 }
 
 const NONE: u32 = u32::MAX;
-/// As many parts as lists of some hundred have.
-const ROOM: usize = 1 << 11;
 
-/// Strings and features of parts of translations.
-struct Parts<'s> {
+/// Reads strings and features off derivations.
+struct Reader<'s> {
     skeleton: &'s Skeleton,
+    /// Of each edge, once it was met.
+    known: Vec<Known>,
     rows: EdgeRows<'s>,
     sides: Sides,
-    /// Where each part is among those that were read, by its number.
-    places: Vec<u32>,
-    /// Where the string of each begins in the text, and where it ends.
-    spans: Vec<(u32, u32)>,
+    /// The edges above the one at hand.
+    open: Vec<Open>,
     text: String,
-    /// The dense features of each.
     sums: Vec<f64>,
-    unread: Vec<u32>,
-    /// The features of the derivation of the goal that was read last.
     dense: Vec<f32>,
     rest: FeatureSum,
 }
 
-impl<'s> Parts<'s> {
-    fn new(skeleton: &'s Skeleton, dense: usize) -> Parts<'s> {
-        Parts {
+/// An edge whose target side is being read. Every tail has its gap in it.
+struct Open {
+    tails: [u32; 2],
+    /// The next piece, and the end of the pieces.
+    next: u32,
+    end: u32,
+    /// Words that follow what is below.
+    words: (u32, u32),
+}
+
+impl<'s> Reader<'s> {
+    fn new(skeleton: &'s Skeleton, dense: usize) -> Reader<'s> {
+        Reader {
             skeleton,
+            known: vec![Known { row: NONE, next: 0, end: 0 }; skeleton.edges().len()],
             rows: EdgeRows::new(skeleton, dense),
             sides: Sides::new(skeleton.rules()),
-            // Growing costs more than the room.
-            places: Vec::with_capacity(skeleton.nodes() + 2 * ROOM),
-            spans: Vec::with_capacity(ROOM),
-            text: String::with_capacity(32 * ROOM),
-            sums: Vec::with_capacity(dense * ROOM),
-            unread: Vec::new(),
-            dense: Vec::with_capacity(dense),
+            open: Vec::new(),
+            text: String::new(),
+            sums: vec![0.0; dense],
+            dense: vec![0.0; dense],
             rest: FeatureSum::default(),
         }
     }
 
-    /// The string and the features, dense ones and others, of a derivation of the goal.
+    /// The string and the features, dense ones and others, of a derivation.
     fn read(
         &mut self,
         best: &Best<'_>,
-        goal: u32,
+        number: u32,
         features: &impl Features,
         collected: &mut Collected,
     ) -> (&str, &[f32], &[(u32, f32)]) {
-        let size = self.places.len().max(goal as usize);
-        self.places.resize(size, NONE);
-        let choice = best.choice(goal);
-        self.want(&choice);
-        while let Some(&number) = self.unread.last() {
-            let choice = best.choice(number);
-            let waiting = self.unread.len();
-            self.want(&choice);
-            if self.unread.len() > waiting {
+        self.text.clear();
+        self.sums.fill(0.0);
+        self.begin(best.choice(number), features, collected);
+        while let Some(open) = self.open.last_mut() {
+            // A space is spelled before the words.
+            let (from, to) = open.words;
+            let space = u32::from(self.text.is_empty() && from < to);
+            self.text.push_str(&self.sides.text[(from + space) as usize..to as usize]);
+            if open.next == open.end {
+                self.open.pop();
                 continue;
             }
-            self.unread.pop();
-            // A part may be there twice.
-            if self.places[number as usize] == NONE {
-                self.places[number as usize] = self.spans.len() as u32;
-                self.keep(&choice, features, collected);
+            let Piece { gap, words } = self.sides.pieces[open.next as usize];
+            open.words = words;
+            open.next += 1;
+            if gap != NONE {
+                let below = best.choice(open.tails[gap as usize]);
+                self.begin(below, features, collected);
             }
         }
-        // Nothing is made of derivations of the goal: they are not kept.
-        let row = self.rows.place(choice.edge, features, collected);
-        self.total(&choice, row);
+        self.dense.iter_mut().zip(&self.sums).for_each(|(value, &sum)| *value = sum as f32);
+        (&self.text, &self.dense, self.rest.unsorted())
+    }
+
+    /// Goes down to an edge.
+    #[inline]
+    fn begin(&mut self, choice: Choice, features: &impl Features, collected: &mut Collected) {
+        let mut known = self.known[choice.edge as usize];
+        if known.row == NONE {
+            known = self.learn(choice.edge, features, collected);
+        }
+        let own = self.rows.own.dense(known.row as usize);
+        self.sums.iter_mut().zip(own).for_each(|(sum, &value)| *sum += f64::from(value));
         if self.rows.any_sparse {
-            self.unread.push(goal);
-            while let Some(number) = self.unread.pop() {
-                let choice = best.choice(number);
-                self.rest.extend(self.rows.sparse(choice.edge).copied());
-                let tails = choice.tails.into_iter().rev();
-                self.unread.extend(tails.filter(|&tail| tail != Edge::NONE));
-            }
+            self.rest.extend(self.rows.sparse(choice.edge, known.row).copied());
         }
-        let start = self.write(&choice);
-        (self.text.get(start..).unwrap_or_default(), &self.dense, self.rest.unsorted())
+        let Known { next, end, .. } = known;
+        self.open.push(Open { tails: choice.tails, next, end, words: (0, 0) });
     }
 
-    /// The parts below that were not read.
-    fn want(&mut self, choice: &Choice) {
-        let tails = choice.tails.into_iter().filter(|&tail| tail != Edge::NONE);
-        self.unread.extend(tails.filter(|&tail| self.places[tail as usize] == NONE));
+    #[cold]
+    fn learn(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> Known {
+        let row = self.rows.find(edge, features, collected);
+        let (next, end) = self.sides.of(self.skeleton.edges()[edge as usize].rule, self.skeleton);
+        let known = Known { row: row as u32, next, end };
+        self.known[edge as usize] = known;
+        known
     }
+}
 
-    fn places_of(&self, choice: &Choice) -> [Option<u32>; 2] {
-        choice.tails.map(|tail| self.places.get(tail as usize).copied())
-    }
-
-    /// Sums up the dense features of a derivation of the goal.
-    fn total(&mut self, choice: &Choice, row: usize) {
-        let width = self.rows.own.width;
-        let below = |place: u32| &self.sums[place as usize * width..][..width];
-        let [first, second] = self.places_of(choice).map(|place| place.map(below));
-        let own = self.rows.own.dense(row).iter().map(|&value| f64::from(value));
-        self.dense.clear();
-        match (first, second) {
-            (Some(first), None) => {
-                self.dense.extend(first.iter().zip(own).map(|(sum, own)| (sum + own) as f32));
-            }
-            (Some(first), Some(second)) => {
-                let sums = first.iter().zip(own).zip(second);
-                self.dense.extend(sums.map(|((first, own), second)| (first + own + second) as f32));
-            }
-            _ => self.dense.extend(own.map(|own| own as f32)),
-        }
-    }
-
-    /// Puts a part together from those below it.
-    fn keep(&mut self, choice: &Choice, features: &impl Features, collected: &mut Collected) {
-        let row = self.rows.place(choice.edge, features, collected);
-        let dense = self.rows.own.width;
-        let sum = self.sums.len();
-        let sums = |place: u32| place as usize * dense..(place as usize + 1) * dense;
-        let [first, second] = self.places_of(choice);
-        match first {
-            Some(place) => self.sums.extend_from_within(sums(place)),
-            None => self.sums.resize(sum + dense, 0.0),
-        }
-        let (below, own) = self.sums.split_at_mut(sum);
-        own.iter_mut()
-            .zip(self.rows.own.dense(row))
-            .for_each(|(own, &value)| *own += f64::from(value));
-        if let Some(place) = second {
-            own.iter_mut().zip(&below[sums(place)]).for_each(|(own, below)| *own += below);
-        }
-        let start = self.write(choice);
-        self.spans.push((start as u32, self.text.len() as u32));
-    }
-
-    /// Writes the string of a part behind those that are kept; returns where it begins.
-    fn write(&mut self, choice: &Choice) -> usize {
-        let start = self.spans.last().map_or(0, |span| span.1 as usize);
-        self.text.truncate(start);
-        let rule = self.skeleton.edges()[choice.edge as usize].rule;
-        if self.sides.rules[rule as usize].0 == NONE {
-            self.sides.spell(rule, self.skeleton);
-        }
-        let (from, to) = self.sides.rules[rule as usize];
-        for &Piece { gap, words } in &self.sides.pieces[from as usize..to as usize] {
-            if let Some(&tail) = choice.tails.get(gap as usize)
-                && let Some(&place) = self.places.get(tail as usize)
-            {
-                let (from, to) = self.spans[place as usize];
-                if self.text.len() > start && from < to {
-                    self.text.push(' ');
-                }
-                self.text.extend_from_within(from as usize..to as usize);
-            }
-            // A space is spelled before the words.
-            let space = u32::from(self.text.len() == start && words.0 < words.1);
-            self.text.push_str(&self.sides.text[(words.0 + space) as usize..words.1 as usize]);
-        }
-        start
-    }
+/// Where the features of an edge are, and the pieces of its target side.
+#[derive(Clone, Copy)]
+struct Known {
+    row: u32,
+    next: u32,
+    end: u32,
 }
 
 /// Target sides of rules, spelled when they are asked for.
@@ -287,6 +235,14 @@ struct Piece {
 impl Sides {
     fn new(rules: usize) -> Sides {
         Sides { text: String::new(), pieces: Vec::new(), rules: vec![(NONE, NONE); rules] }
+    }
+
+    /// Where the pieces of a rule begin and end.
+    fn of(&mut self, rule: u32, skeleton: &Skeleton) -> (u32, u32) {
+        if self.rules[rule as usize].0 == NONE {
+            self.spell(rule, skeleton);
+        }
+        self.rules[rule as usize]
     }
 
     fn spell(&mut self, rule: u32, skeleton: &Skeleton) {
@@ -314,8 +270,7 @@ impl Sides {
 /// Features of edges, found when they are asked for.
 struct EdgeRows<'s> {
     skeleton: &'s Skeleton,
-    /// Where each edge is among the rows, and each rule among those of rules.
-    edges: Vec<u32>,
+    /// Where each rule is among those of rules.
     rules: Vec<u32>,
     /// All dense features, and what edges add to the sparse ones of their rules.
     own: HalfRows,
@@ -327,7 +282,6 @@ impl<'s> EdgeRows<'s> {
     fn new(skeleton: &'s Skeleton, dense: usize) -> EdgeRows<'s> {
         EdgeRows {
             skeleton,
-            edges: vec![NONE; skeleton.edges().len()],
             rules: vec![NONE; skeleton.rules()],
             own: HalfRows { width: dense, ..HalfRows::default() },
             of_rules: HalfRows { width: dense, ..HalfRows::default() },
@@ -335,14 +289,7 @@ impl<'s> EdgeRows<'s> {
         }
     }
 
-    /// Where the features of an edge are.
-    fn place(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
-        match self.edges[edge as usize] {
-            NONE => self.find(edge, features, collected),
-            known => known as usize,
-        }
-    }
-
+    /// Finds the features of an edge; returns their row.
     fn find(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> usize {
         let Edge { rule, label, .. } = self.skeleton.edges()[edge as usize];
         if self.rules[rule as usize] == NONE {
@@ -354,14 +301,13 @@ impl<'s> EdgeRows<'s> {
         let row = self.own.push(Some(self.of_rules.dense(rule)), collected);
         let sparse = [self.own.sparse.get(row), self.of_rules.sparse.get(rule)];
         self.any_sparse |= sparse.iter().any(|row| !row.is_empty());
-        self.edges[edge as usize] = row as u32;
         row
     }
 
-    /// The sparse features of an edge that was found; those of its rule come first.
-    fn sparse(&self, edge: u32) -> impl Iterator<Item = &(u32, f32)> {
+    /// The sparse features of an edge that was found in a row; those of its rule come first.
+    fn sparse(&self, edge: u32, row: u32) -> impl Iterator<Item = &(u32, f32)> {
         let rule = self.rules[self.skeleton.edges()[edge as usize].rule as usize];
-        let own = self.own.sparse.get(self.edges[edge as usize] as usize);
+        let own = self.own.sparse.get(row as usize);
         self.of_rules.sparse.get(rule as usize).iter().chain(own)
     }
 }

@@ -109,7 +109,9 @@ impl Notes {
             }
             Some(known) if known >= self.before => {
                 let twin = &mut all[(known - self.before) as usize];
-                if found.score > twin.score {
+                let place = |made: &Made| (made.edge, made.tails);
+                let is_equal = found.score == twin.score;
+                if found.score > twin.score || is_equal && place(&found) < place(twin) {
                     *twin = found;
                 }
             }
@@ -169,12 +171,14 @@ impl Leads {
     }
 }
 
-/// How far an edge was followed. An edge over two tails has a way for each derivation of the first.
+/// How far an edge was followed. An edge over two tails has a way for each derivation of the
+/// second: the first is that of longer lists where translations are put together from left to
+/// right.
 #[derive(Clone, Copy)]
 struct Way {
-    /// The derivation of the first of two tails.
+    /// The derivation of the second tail.
     row: u32,
-    /// That of the other tail that was taken last; without tails, anything but [`NONE`].
+    /// That of the first that was taken last; without tails, anything but [`NONE`].
     last: u32,
     /// The way with the next row.
     next: u32,
@@ -291,7 +295,7 @@ impl<'a> Best<'a> {
         let Edge { tails, rule, .. } = skeleton.edges[edge];
         let (own, part) = (scores[edge], leads.parts[node]);
         let is_pair = tails[1] != Edge::NONE;
-        let tail = tails[usize::from(is_pair)];
+        let tail = tails[0];
         // What a tail has not made is no better in a whole.
         let unmade = |tail: u32| leads.nodes.get(tail as usize).copied().unwrap_or(f64::INFINITY);
         // A tail that is not there adds nothing.
@@ -300,28 +304,28 @@ impl<'a> Best<'a> {
         let mut strings = strings.as_mut().map(|one| (one.rules.of(rule), &mut one.notes));
         let mut least = f64::INFINITY;
         if ways.first[edge] == NONE {
-            ways.first[edge] = ways.begin(tails[0]);
+            ways.first[edge] = ways.begin(tails[1]);
         }
         let mut at = ways.first[edge];
         let mut rows = round.most;
         loop {
             let Way { row, last, next, mut lead } = ways.all[at as usize];
             if lead <= round.reach {
-                let beside = if is_pair { score_of(row) } else { -0.0 };
+                let beside = score_of(row);
                 let mut below = if last == NONE { tail } else { after(last) };
                 let mut more = last == NONE || below != NONE;
                 let mut left = round.most;
                 let mut taken = last;
                 lead = unmade(tail);
                 while more {
-                    let score = own + (beside + score_of(below));
+                    let score = own + (score_of(below) + beside);
                     if part - score > round.reach || left == 0 {
                         lead = part - score;
                         round.cut |= left == 0;
                         break;
                     }
                     left -= 1;
-                    let tails = if is_pair { [row, below] } else { [below, Edge::NONE] };
+                    let tails = [below, row];
                     let mut one =
                         Made { score, print: Print::EMPTY, edge: edge as u32, tails, next: NONE };
                     match &mut strings {
@@ -352,9 +356,9 @@ impl<'a> Best<'a> {
             }
             let row = made[row as usize].next;
             if row == NONE {
-                return least.min(unmade(tails[0]));
+                return least.min(unmade(tails[1]));
             }
-            let score = own + (score_of(row) + score_of(tail));
+            let score = own + (score_of(tail) + score_of(row));
             if part - score > round.reach || rows == 0 {
                 round.cut |= rows == 0;
                 return least.min(part - score);
