@@ -118,34 +118,32 @@ struct Reader<'s> {
     known: Vec<Known>,
     rows: EdgeRows<'s>,
     sides: Sides,
-    /// The edges above the one at hand.
-    open: Vec<Open>,
+    /// What is left to be read, the next at the end.
+    ahead: Vec<Ahead>,
     text: String,
-    sums: Vec<f64>,
+    /// Rows of the edges that were read.
+    used: Vec<u32>,
     dense: Vec<f32>,
     rest: FeatureSum,
 }
 
-/// An edge whose target side is being read. Every tail has its gap in it.
-struct Open {
-    tails: [u32; 2],
-    /// The next piece, and the end of the pieces.
-    next: u32,
-    end: u32,
-    /// Words that follow what is below.
-    words: (u32, u32),
+enum Ahead {
+    /// A derivation by its number.
+    Below(u32),
+    /// Where words are in the text of the sides.
+    Words(u32, u32),
 }
 
 impl<'s> Reader<'s> {
     fn new(skeleton: &'s Skeleton, dense: usize) -> Reader<'s> {
         Reader {
             skeleton,
-            known: vec![Known { row: NONE, next: 0, end: 0 }; skeleton.edges().len()],
+            known: vec![Known { row: NONE, pieces: (0, 0) }; skeleton.edges().len()],
             rows: EdgeRows::new(skeleton, dense),
             sides: Sides::new(skeleton.rules()),
-            open: Vec::new(),
+            ahead: Vec::new(),
             text: String::new(),
-            sums: vec![0.0; dense],
+            used: Vec::new(),
             dense: vec![0.0; dense],
             rest: FeatureSum::default(),
         }
@@ -160,61 +158,57 @@ impl<'s> Reader<'s> {
         collected: &mut Collected,
     ) -> (&str, &[f32], &[(u32, f32)]) {
         self.text.clear();
-        self.sums.fill(0.0);
-        self.begin(best.choice(number), features, collected);
-        while let Some(open) = self.open.last_mut() {
-            // A space is spelled before the words.
-            let (from, to) = open.words;
-            let space = u32::from(self.text.is_empty() && from < to);
-            self.text.push_str(&self.sides.text[(from + space) as usize..to as usize]);
-            if open.next == open.end {
-                self.open.pop();
-                continue;
-            }
-            let Piece { gap, words } = self.sides.pieces[open.next as usize];
-            open.words = words;
-            open.next += 1;
-            if gap != NONE {
-                let below = best.choice(open.tails[gap as usize]);
-                self.begin(below, features, collected);
+        self.used.clear();
+        self.ahead.push(Ahead::Below(number));
+        while let Some(next) = self.ahead.pop() {
+            match next {
+                Ahead::Words(from, to) => {
+                    // A space is spelled before the words.
+                    let space = usize::from(self.text.is_empty());
+                    self.text.push_str(&self.sides.text[from as usize + space..to as usize]);
+                }
+                Ahead::Below(number) => {
+                    let Choice { edge, tails, .. } = best.choice(number);
+                    let mut known = self.known[edge as usize];
+                    if known.row == NONE {
+                        known = self.learn(edge, features, collected);
+                    }
+                    self.used.push(known.row);
+                    if self.rows.any_sparse {
+                        self.rest.extend(self.rows.sparse(edge, known.row).copied());
+                    }
+                    let (from, to) = known.pieces;
+                    for piece in self.sides.pieces[from as usize..to as usize].iter().rev() {
+                        if piece.words.0 < piece.words.1 {
+                            self.ahead.push(Ahead::Words(piece.words.0, piece.words.1));
+                        }
+                        // Every tail has its gap.
+                        if let Some(&tail) = tails.get(piece.gap as usize) {
+                            self.ahead.push(Ahead::Below(tail));
+                        }
+                    }
+                }
             }
         }
-        self.dense.iter_mut().zip(&self.sums).for_each(|(value, &sum)| *value = sum as f32);
+        self.rows.own.sum(&self.used, &mut self.dense);
         (&self.text, &self.dense, self.rest.unsorted())
-    }
-
-    /// Goes down to an edge.
-    #[inline]
-    fn begin(&mut self, choice: Choice, features: &impl Features, collected: &mut Collected) {
-        let mut known = self.known[choice.edge as usize];
-        if known.row == NONE {
-            known = self.learn(choice.edge, features, collected);
-        }
-        let own = self.rows.own.dense(known.row as usize);
-        self.sums.iter_mut().zip(own).for_each(|(sum, &value)| *sum += f64::from(value));
-        if self.rows.any_sparse {
-            self.rest.extend(self.rows.sparse(choice.edge, known.row).copied());
-        }
-        let Known { next, end, .. } = known;
-        self.open.push(Open { tails: choice.tails, next, end, words: (0, 0) });
     }
 
     #[cold]
     fn learn(&mut self, edge: u32, features: &impl Features, collected: &mut Collected) -> Known {
         let row = self.rows.find(edge, features, collected);
-        let (next, end) = self.sides.of(self.skeleton.edges()[edge as usize].rule, self.skeleton);
-        let known = Known { row: row as u32, next, end };
+        let pieces = self.sides.of(self.skeleton.edges()[edge as usize].rule, self.skeleton);
+        let known = Known { row: row as u32, pieces };
         self.known[edge as usize] = known;
         known
     }
 }
 
-/// Where the features of an edge are, and the pieces of its target side.
+/// The row of the features of an edge, and where the pieces of its target side begin and end.
 #[derive(Clone, Copy)]
 struct Known {
     row: u32,
-    next: u32,
-    end: u32,
+    pieces: (u32, u32),
 }
 
 /// Target sides of rules, spelled when they are asked for.
@@ -283,8 +277,8 @@ impl<'s> EdgeRows<'s> {
         EdgeRows {
             skeleton,
             rules: vec![NONE; skeleton.rules()],
-            own: HalfRows { width: dense, ..HalfRows::default() },
-            of_rules: HalfRows { width: dense, ..HalfRows::default() },
+            own: HalfRows::new(dense),
+            of_rules: HalfRows::new(dense),
             any_sparse: false,
         }
     }
@@ -313,25 +307,45 @@ impl<'s> EdgeRows<'s> {
 }
 
 /// Rows whose features with the first ids are never left out.
-#[derive(Default)]
 struct HalfRows {
-    /// How many of them there are.
+    /// How many of them there are, and how much room they have in each row.
     width: usize,
+    stride: usize,
     values: Vec<f32>,
     sparse: Rows,
 }
 
+/// Values that are summed up together.
+const LANES: usize = 8;
+
 impl HalfRows {
+    fn new(width: usize) -> HalfRows {
+        let stride = width.next_multiple_of(LANES);
+        HalfRows { width, stride, values: Vec::new(), sparse: Rows::default() }
+    }
+
     fn dense(&self, row: usize) -> &[f32] {
-        &self.values[row * self.width..(row + 1) * self.width]
+        &self.values[row * self.stride..(row + 1) * self.stride]
+    }
+
+    /// Sums up the dense values of some rows.
+    fn sum(&self, rows: &[u32], sums: &mut [f32]) {
+        for (lanes, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
+            let mut exact = [0.0_f64; LANES];
+            for &row in rows {
+                let values = &self.values[row as usize * self.stride + lanes..][..LANES];
+                exact.iter_mut().zip(values).for_each(|(sum, &value)| *sum += f64::from(value));
+            }
+            sums.iter_mut().zip(exact).for_each(|(sum, exact)| *sum = exact as f32);
+        }
     }
 
     /// Adds what was collected, to the dense values of `base` if there are any; returns its place.
     fn push(&mut self, base: Option<&[f32]>, collected: &mut Collected) -> usize {
         let row = self.sparse.ends.len();
         self.values.extend_from_slice(base.unwrap_or_default());
-        self.values.resize((row + 1) * self.width, 0.0);
-        let values = &mut self.values[row * self.width..];
+        self.values.resize((row + 1) * self.stride, 0.0);
+        let values = &mut self.values[row * self.stride..][..self.width];
         for (id, value) in collected.take() {
             match values.get_mut(id as usize) {
                 Some(slot) => *slot += value,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use tunesmith_rules::Symbol;
 use tunesmith_space::{Edge, Side, Skeleton, SkeletonBuilder};
 
-use super::chart::{Bundle, Chart, From, NONE, Way};
+use super::chart::{Chart, From, NONE, Way};
 use super::decoder::Decoder;
 use super::search::{ranges, source_side};
 use crate::Sentence;
@@ -109,11 +109,6 @@ impl<'d> Found<'d> {
             words: &self.sentence,
         })
     }
-
-    /// Whether the beginning of the sentence is in the first gap, which has no string.
-    fn is_first(&self, bundle: &Bundle) -> bool {
-        self.chart.from(bundle) == From::First
-    }
 }
 
 impl Outcome for Found<'_> {
@@ -145,8 +140,8 @@ impl Outcome for Found<'_> {
         let chart = &self.chart;
         let mut entries = 0;
         let mut groups = Vec::with_capacity(chart.groups.len());
-        for (group, _) in &chart.groups {
-            groups.push(entries);
+        for (group, from) in &chart.groups {
+            groups.push(Start { rules: entries, is_first: *from == From::First });
             entries += group.entries.len() as u32;
         }
         let mut export = Export {
@@ -231,6 +226,14 @@ impl Outcome for Found<'_> {
     }
 }
 
+/// Where the rules of a group begin among all, and whether the beginning of the sentence is in
+/// their first gap: it has no string.
+#[derive(Clone, Copy)]
+struct Start {
+    rules: u32,
+    is_first: bool,
+}
+
 /// What the making of a skeleton keeps.
 struct Export<'f, 'd> {
     found: &'f Found<'d>,
@@ -238,40 +241,45 @@ struct Export<'f, 'd> {
     scores: Vec<f64>,
     /// The rules of all groups, and where those of each begin.
     rules: Vec<u32>,
-    groups: Vec<u32>,
+    groups: Vec<Start>,
     words: FxHashMap<u32, u32>,
 }
 
 impl Export<'_, '_> {
+    #[inline]
     fn edge(&mut self, label: u32, numbers: &[u32]) {
-        let found = self.found;
-        let way = &found.chart.ways[label as usize];
-        let bundle = &found.chart.bundles[way.bundle as usize];
-        let entry = (self.groups[bundle.group as usize] + way.entry) as usize;
+        let way = &self.found.chart.ways[label as usize];
+        let bundle = &self.found.chart.bundles[way.bundle as usize];
+        let Start { rules, is_first } = self.groups[bundle.group as usize];
+        let entry = (rules + way.entry) as usize;
         if self.rules[entry] == NONE {
-            let mut side = Vec::new();
-            for &symbol in found.target(way) {
-                side.push(match symbol {
-                    Symbol::Gap(_) if found.is_first(bundle) => Side::Gap(0),
-                    Symbol::Gap(number) => Side::Gap(usize::from(number) - 1),
-                    Symbol::Word(word) => {
-                        let builder = &mut self.builder;
-                        let spell = || builder.word(found.sentence.target_word(word));
-                        Side::Word(*self.words.entry(word).or_insert_with(spell))
-                    }
-                });
-            }
-            side.truncate(if found.is_first(bundle) { 1 } else { side.len() });
-            self.rules[entry] = self.builder.rule(side);
+            self.rules[entry] = self.rule(way, is_first);
         }
         let rule = self.rules[entry];
         let number = |tail: u32| numbers.get(tail as usize).copied().unwrap_or(Edge::NONE);
         let mut tails = way.tails.map(number);
-        if found.is_first(bundle) {
+        if is_first {
             tails = [tails[1], Edge::NONE];
         }
         self.builder.edge(Edge { tails, rule, label });
         self.scores.push(f64::from(way.own));
+    }
+
+    #[cold]
+    fn rule(&mut self, way: &Way, is_first: bool) -> u32 {
+        let mut side = Vec::new();
+        for &symbol in self.found.target(way) {
+            side.push(match symbol {
+                Symbol::Gap(_) if is_first => Side::Gap(0),
+                Symbol::Gap(number) => Side::Gap(usize::from(number) - 1),
+                Symbol::Word(word) => {
+                    let spell = || self.builder.word(self.found.sentence.target_word(word));
+                    Side::Word(*self.words.entry(word).or_insert_with(spell))
+                }
+            });
+        }
+        side.truncate(if is_first { 1 } else { side.len() });
+        self.builder.rule(side)
     }
 }
 

@@ -146,12 +146,14 @@ impl SkeletonBuilder {
     }
 
     /// Opens the next node.
+    #[inline]
     pub fn node(&mut self) -> u32 {
         self.skeleton.starts.push(self.skeleton.edges.len() as u32);
         self.skeleton.starts.len() as u32 - 1
     }
 
     /// Adds a way to build the open node from earlier ones.
+    #[inline]
     pub fn edge(&mut self, edge: Edge) {
         let open = self.skeleton.starts.len().checked_sub(1).expect("edge before the first node");
         assert!(edge.tails().all(|tail| tail < open), "tails come before heads");
