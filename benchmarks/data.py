@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,11 @@ def shared_folder() -> Path:
     """Return where the data lie: TUNESMITH_SHARED, or `shared` beside the repository."""
     given = os.environ.get("TUNESMITH_SHARED")
     return Path(given) if given else Path(__file__).resolve().parent.parent.parent / "shared"
+
+
+def batched(lines: Sequence[str], size: int) -> list[list[str]]:
+    """Return lines in parts of some size."""
+    return [list(lines[start : start + size]) for start in range(0, len(lines), size)]
 
 
 @dataclass

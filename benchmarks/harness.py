@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
+P = TypeVar("P")
 Cell = str | float | int | None
 
 
@@ -76,38 +77,30 @@ def best_of(count: int, work: Callable[[], T]) -> tuple[T, Time]:
     return value, least
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two pieces of work done in turn: the least times of each, and how they compare."""
-
-    first: Time
-    second: Time
-    cpu: float
-    wall: float
-    """The second's times divided by the first's: the median of the rounds."""
-
-
 def side_by_side(
-    count: int, first: Callable[[], object], second: Callable[[], T]
-) -> tuple[T, Pair]:
-    """Do two pieces of work in turn, several times; return what the second returned, and times.
+    count: int, parts: Iterable[P], first: Callable[[P], object], second: Callable[[P], object]
+) -> tuple[Time, Time]:
+    """Do two pieces of work on each part in turn, several times; return the times of each.
 
-    Where other processes come and go, what is done side by side is disturbed alike: ratios differ
-    less from round to round than times do.
+    The time of a part is the least of its runs, as in `best_of`. Where other processes come and
+    go, small parts have a quiet moment each, and what is done in turn is disturbed alike.
     """
-    firsts, seconds = [], []
-    for _ in range(count):
-        firsts.append(timed(first)[1])
-        value, again = timed(second)
-        seconds.append(again)
+    times = []
+    for part in parts:
+        runs = [
+            (timed(partial(first, part))[1], timed(partial(second, part))[1]) for _ in range(count)
+        ]
+        times.append([_least(work) for work in zip(*runs, strict=True)])
+    one, two = (
+        Time(sum(time.cpu for time in work), sum(time.wall for time in work))
+        for work in zip(*times, strict=True)
+    )
+    return one, two
 
-    def least(times: list[Time]) -> Time:
-        return Time(min(one.cpu for one in times), min(one.wall for one in times))
 
-    rounds = list(zip(firsts, seconds, strict=True))
-    cpu = statistics.median(second.cpu / first.cpu for first, second in rounds)
-    wall = statistics.median(second.wall / first.wall for first, second in rounds)
-    return value, Pair(least(firsts), least(seconds), cpu, wall)
+def _least(times: Iterable[Time]) -> Time:
+    times = list(times)
+    return Time(min(time.cpu for time in times), min(time.wall for time in times))
 
 
 def peak_bytes() -> int:

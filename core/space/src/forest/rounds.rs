@@ -77,7 +77,8 @@ impl Rounds {
         if self.done == 0.0 {
             // Every edge is in some derivation, and derivations are more than that.
             let edges = self.stride * self.sample.len();
-            let rank = ((wanted * edges) as f64).sqrt() as usize / 2 / self.stride;
+            let rank =
+                (((wanted * edges) as f64).sqrt() as usize / 2).min(wanted * 5 / 4) / self.stride;
             let last = self.sample.last().copied();
             return self.sample.get(rank).copied().or(last).unwrap_or_default();
         }
