@@ -247,7 +247,7 @@ impl<'a> Best<'a> {
 
     /// Tells how many will be asked for: lists grow to about as many at once.
     pub fn wanting(mut self, wanted: usize) -> Self {
-        self.rounds.wanted = wanted;
+        self.rounds.want(wanted);
         self
     }
 

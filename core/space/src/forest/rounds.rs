@@ -13,8 +13,8 @@ pub(super) struct Rounds {
     /// How many rows of an edge may be begun in a round, and how much may be made of each: a limit
     /// where too much has the same score.
     most: usize,
-    /// How many will be asked for.
-    pub wanted: usize,
+    /// How many will be asked for, as far as that is known.
+    wanted: usize,
     slack: f64,
 }
 
@@ -45,6 +45,8 @@ impl Round {
 }
 
 const SAMPLE: usize = 512;
+/// Lists do not grow by more than this at once.
+const MOST: usize = 1 << 17;
 /// What is wanted if nobody said, and how much of each row may be made at first where there is a
 /// limit.
 const FEW: usize = 8;
@@ -56,6 +58,11 @@ impl Rounds {
         let mut sample: Vec<f64> = leads.filter(|lead| lead.is_finite()).collect();
         sample.sort_unstable_by(f64::total_cmp);
         Rounds { sample, stride, done: 0.0, shorter: None, most: usize::MAX, wanted: 0, slack }
+    }
+
+    /// Tells how many will be asked for.
+    pub fn want(&mut self, wanted: usize) {
+        self.wanted = wanted.min(MOST);
     }
 
     /// Begins a round, if there is more: the lead over what was not made is known, and how many
@@ -77,10 +84,9 @@ impl Rounds {
         if self.done == 0.0 {
             // Every edge is in some derivation, and derivations are more than that.
             let edges = self.stride * self.sample.len();
-            let rank =
-                (((wanted * edges) as f64).sqrt() as usize / 2).min(wanted * 5 / 4) / self.stride;
-            let last = self.sample.last().copied();
-            return self.sample.get(rank).copied().or(last).unwrap_or_default();
+            let rank = (((wanted * edges) as f64).sqrt() as usize / 2).min(wanted * 5 / 4);
+            let rank = (rank / self.stride).min(self.sample.len() / 2);
+            return self.sample.get(rank).copied().unwrap_or_default();
         }
         // The logarithm of the length of lists grows with a power of the reach, with a lower one the
         // longer they are: fitted to lists of both decoders.
@@ -92,8 +98,7 @@ impl Rounds {
     /// Ends a round, in which the goal's list grew or did not.
     pub fn end(&mut self, round: &Round, grown: bool) {
         if round.is_crowded() {
-            let least = round.lead + self.slack;
-            if round.reach <= least {
+            if round.reach <= round.lead + 2.0 * self.slack {
                 // There was no shorter way to go: too much is equal.
                 self.most = FEW;
             }
