@@ -47,8 +47,7 @@ impl Round {
 const SAMPLE: usize = 512;
 /// Lists do not grow by more than this at once.
 const MOST: usize = 1 << 17;
-/// What is wanted if nobody said, and how much of each row may be made at first where there is a
-/// limit.
+/// What is wanted if nobody said.
 const FEW: usize = 8;
 
 impl Rounds {
@@ -100,7 +99,7 @@ impl Rounds {
         if round.is_crowded() {
             if round.reach <= round.lead + 2.0 * self.slack {
                 // There was no shorter way to go: too much is equal.
-                self.most = FEW;
+                self.most = 1;
             }
             self.shorter = Some(self.done + (round.reach - self.done) / 4.0);
         } else if round.cut {
