@@ -73,7 +73,7 @@ def best_of(count: int, work: Callable[[], T]) -> tuple[T, Time]:
     value, least = timed(work)
     for _ in range(count - 1):
         value, again = timed(work)
-        least = Time(min(least.cpu, again.cpu), min(least.wall, again.wall))
+        least = _least([least, again])
     return value, least
 
 
@@ -98,8 +98,7 @@ def side_by_side(
     return one, two
 
 
-def _least(times: Iterable[Time]) -> Time:
-    times = list(times)
+def _least(times: Sequence[Time]) -> Time:
     return Time(min(time.cpu for time in times), min(time.wall for time in times))
 
 

@@ -14,7 +14,8 @@ use super::{Derivation, Edge, Skeleton, Viterbi};
 
 impl Skeleton {
     /// All derivations, best first, made as they are asked for; among equals those with earlier
-    /// edges come first, unless there are thousands of equals. With `unique` only the best derivation of each string.
+    /// edges come first, unless there are thousands of equals. With `unique` only the best
+    /// derivation of each string.
     ///
     /// Strings are told apart at every node, not only at the goal, so that spurious ambiguity is
     /// cut where it arises. Nothing is lost by it: put the best derivation of the same string in
@@ -38,6 +39,8 @@ pub struct Best<'a> {
     strings: Option<Strings>,
     leads: Leads,
     ways: Ways,
+    /// Nodes of which edges need more than they have made, although it is within reach.
+    short: Vec<bool>,
     rounds: Rounds,
     /// What the list of the node at hand grows by, and its order.
     found: Vec<Made>,
@@ -235,6 +238,7 @@ impl<'a> Best<'a> {
             rounds: Rounds::new(&leads.edges, slack),
             leads,
             ways: Ways { all: Vec::with_capacity(ROOM), first: vec![NONE; scores.len()] },
+            short: vec![false; nodes],
             ends: vec![NONE; nodes],
             made,
             found: Vec::new(),
@@ -253,11 +257,13 @@ impl<'a> Best<'a> {
 
     /// Makes more derivations of any node; false if there are none.
     fn grow(&mut self) -> bool {
-        let pending = self.leads.nodes.last().copied().unwrap_or(f64::INFINITY);
+        let Some(&pending) = self.leads.nodes.last() else { return false };
         let Some(mut round) = self.rounds.begin(pending, self.listed) else { return false };
         let listed = self.listed;
-        for node in 0..self.skeleton.nodes() {
-            if self.leads.nodes[node] > round.reach {
+        let goal = self.skeleton.nodes() - 1;
+        for node in 0..=goal {
+            let is_due = !round.is_limited() || self.short[node] || node == goal;
+            if self.leads.nodes[node] > round.reach || !is_due {
                 continue;
             }
             let lead = self.find(node, &mut round);
@@ -266,9 +272,10 @@ impl<'a> Best<'a> {
                 break;
             }
             self.leads.nodes[node] = lead;
+            self.short[node] = false;
             self.make(node);
         }
-        self.rounds.end(&round, self.listed > listed);
+        self.rounds.end(&round, self.leads.nodes[goal], self.listed > listed);
         true
     }
 
@@ -291,7 +298,8 @@ impl<'a> Best<'a> {
 
     /// Finds what an edge makes in a round; returns the lead over the rest.
     fn follow(&mut self, node: usize, edge: usize, round: &mut Round) -> f64 {
-        let Best { skeleton, scores, made, strings, leads, ways, found, followed, .. } = self;
+        let Best { skeleton, scores, made, strings, leads, ways, short, found, followed, .. } =
+            self;
         let Edge { tails, rule, .. } = skeleton.edges[edge];
         let (own, part) = (scores[edge], leads.parts[node]);
         let is_pair = tails[1] != Edge::NONE;
@@ -321,7 +329,6 @@ impl<'a> Best<'a> {
                     let score = own + (score_of(below) + beside);
                     if part - score > round.reach || left == 0 {
                         lead = part - score;
-                        round.cut |= left == 0;
                         break;
                     }
                     left -= 1;
@@ -338,6 +345,9 @@ impl<'a> Best<'a> {
                     taken = if below == Edge::NONE { 0 } else { below };
                     below = after(below);
                     more = below != NONE;
+                }
+                if !more && lead <= round.reach {
+                    short[tail as usize] = true;
                 }
                 followed.push((at, last));
                 ways.all[at as usize].last = taken;
@@ -356,11 +366,11 @@ impl<'a> Best<'a> {
             }
             let row = made[row as usize].next;
             if row == NONE {
+                short[tails[1] as usize] |= unmade(tails[1]) <= round.reach;
                 return least.min(unmade(tails[1]));
             }
             let score = own + (score_of(tail) + score_of(row));
             if part - score > round.reach || rows == 0 {
-                round.cut |= rows == 0;
                 return least.min(part - score);
             }
             rows -= 1;

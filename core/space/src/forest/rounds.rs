@@ -10,8 +10,7 @@ pub(super) struct Rounds {
     done: f64,
     /// The reach of the next round, if the last one had too much to do.
     shorter: Option<f64>,
-    /// How many rows of an edge may be begun in a round, and how much may be made of each: a limit
-    /// where too much has the same score.
+    /// The limit of the next round, where too much has the same score: see [`Round::most`].
     most: usize,
     /// How many will be asked for, as far as that is known.
     wanted: usize,
@@ -24,9 +23,8 @@ pub(super) struct Round {
     pub reach: f64,
     /// There is nothing that it leads by less than this.
     lead: f64,
+    /// How many rows of an edge may be begun, and how much may be made of each.
     pub most: usize,
-    /// A node had more to make than it may.
-    pub cut: bool,
     /// How much may still be found.
     left: isize,
 }
@@ -41,6 +39,11 @@ impl Round {
 
     pub fn is_crowded(&self) -> bool {
         self.left < 0
+    }
+
+    /// Nodes may not make all that is within reach; only those do that others wait for.
+    pub fn is_limited(&self) -> bool {
+        self.most != usize::MAX
     }
 }
 
@@ -74,7 +77,7 @@ impl Rounds {
         let reach = self.shorter.unwrap_or_else(|| self.further(listed, wanted));
         let left = 8 * wanted + 2 * self.stride * self.sample.len() + 1024;
         let left = if self.most == usize::MAX { left as isize } else { isize::MAX };
-        Some(Round { reach: reach.max(lead) + self.slack, lead, most: self.most, cut: false, left })
+        Some(Round { reach: reach.max(lead) + self.slack, lead, most: self.most, left })
     }
 
     /// How far to go for so many: a guess, on which the result does not depend. What it costs to
@@ -94,18 +97,16 @@ impl Rounds {
         self.done * (then / now).powf(0.6 + 0.17 * now).clamp(1.02, 4.0)
     }
 
-    /// Ends a round, in which the goal's list grew or did not.
-    pub fn end(&mut self, round: &Round, grown: bool) {
+    /// Ends a round: the lead over what the goal has not made is known, and whether its list grew.
+    pub fn end(&mut self, round: &Round, lead: f64, grown: bool) {
         if round.is_crowded() {
             if round.reach <= round.lead + 2.0 * self.slack {
                 // There was no shorter way to go: too much is equal.
                 self.most = 1;
             }
             self.shorter = Some(self.done + (round.reach - self.done) / 4.0);
-        } else if round.cut {
-            if !grown {
-                self.most *= 2;
-            }
+        } else if round.is_limited() && lead <= round.reach {
+            self.most = if grown { (self.most / 2).max(1) } else { 2 * self.most };
         } else {
             self.done = round.reach;
             self.shorter = None;
