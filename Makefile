@@ -50,25 +50,14 @@ $(VENV)/bin/python:
 	@echo "== a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
 
-# The package is installed in place, so Python files need no rebuild; the core does.
-$(VENV)/.run: $(BIN)/python pyproject.toml $(RUST)
-	@echo "== building the package (the first time takes a minute or two)"
+# The package is installed in place, so Python files need no rebuild; the core does. What is never
+# imported need not be compiled: that would take longer than the rest of the installation.
+$(VENV)/.demo: EXTRAS := [demo]
+$(VENV)/.dev: EXTRAS := [dev,demo,tensorboard,train,thot]
+$(VENV)/.bench: EXTRAS := [dev,demo,tensorboard,train,thot,bench]
+
+$(VENV)/.run $(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(BIN)/python pyproject.toml $(RUST)
+	@echo "== building the package (the first time takes about two minutes) $(EXTRAS)"
 	$(PIP) 'maturin>=1.9,<2'
-	$(PIP) --no-build-isolation -e .
-	@touch $@
-
-# The Bibles are large modules of which two are read: compiling them all would take longer.
-$(VENV)/.demo: $(VENV)/.run
-	@echo "== what the demo reads"
-	$(PIP) --no-compile --no-build-isolation -e '.[demo]'
-	@touch $@
-
-$(VENV)/.dev: $(VENV)/.run
-	@echo "== what the tests and checks need"
-	$(PIP) --no-build-isolation -e '.[dev,demo,tensorboard,train,thot]'
-	@touch $@
-
-$(VENV)/.bench: $(VENV)/.dev
-	@echo "== what the benchmarks compare with (kenlm is compiled)"
-	$(PIP) --no-build-isolation -e '.[dev,demo,tensorboard,train,thot,bench]'
+	$(PIP) --no-compile --no-build-isolation -e '.$(EXTRAS)'
 	@touch $@

@@ -1,9 +1,8 @@
 //! sacreBLEU's tokenisers: text in, the same text with its tokens set apart by white space out.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use unicode_properties::{GeneralCategoryGroup as Group, UnicodeGeneralCategory};
 
 /// White space as sacreBLEU's language sees it: Unicode's, and the separators U+001C to U+001F.
 pub fn is_space(c: char) -> bool {
@@ -126,32 +125,17 @@ fn v13a(text: &str) -> String {
     split_numbers(&split_marks(&format!(" {text} ")))
 }
 
-const PUNCTUATION: u8 = 1;
-const NUMBER: u8 = 2;
-const SYMBOL: u8 = 4;
-
-/// The general category of every code point, as far as `intl` asks. Filled at first use.
-static CLASSES: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let every: String = ('\0'..=char::MAX).collect();
-    let mut classes = vec![0; char::MAX as usize + 1];
-    for (pattern, bit) in [(r"\p{P}+", PUNCTUATION), (r"\p{N}+", NUMBER), (r"\p{S}+", SYMBOL)] {
-        let pattern = Regex::new(pattern).expect("a constant pattern");
-        for run in pattern.find_iter(&every) {
-            run.as_str().chars().for_each(|c| classes[c as usize] |= bit);
-        }
-    }
-    classes
-});
-
 fn intl(text: &str) -> String {
-    let classes = &*CLASSES;
-    let is = |c: char, class: u8| classes[c as usize] & class != 0;
-    let text: Vec<char> = text.chars().collect();
-    let text = split_pairs(&text, ' ', |c| !is(c, NUMBER), |c| is(c, PUNCTUATION), true);
-    let text = split_pairs(&text, ' ', |c| is(c, PUNCTUATION), |c| !is(c, NUMBER), false);
+    let with_group = |c: char| (c, c.general_category_group());
+    let is = |group: Group| move |(_, other): (char, Group)| other == group;
+    let is_not = |group: Group| move |(_, other): (char, Group)| other != group;
+    let space = with_group(' ');
+    let text: Vec<(char, Group)> = text.chars().map(with_group).collect();
+    let text = split_pairs(&text, space, is_not(Group::Number), is(Group::Punctuation), true);
+    let text = split_pairs(&text, space, is(Group::Punctuation), is_not(Group::Number), false);
     let mut out = String::with_capacity(text.len() * 2);
-    for c in text {
-        if is(c, SYMBOL) {
+    for (c, group) in text {
+        if group == Group::Symbol {
             out.extend([' ', c, ' ']);
         } else {
             out.push(c);
