@@ -26,18 +26,17 @@ from tunesmith.features import Weights
 from tunesmith.formats.base import Report
 from tunesmith.spaces import Forests, Pools
 from tunesmith.templates import Template
-from tunesmith.training.model import read_model, text_sides
+from tunesmith.training.model import HIERO, LM, PHRASES, read_model, text_sides
 from tunesmith.training.rules import import_cdec
 from tunesmith.training.text import TextSide
 
 Kind = Literal["phrase", "hiero"]
 Found = TypeVar("Found")
 KINDS: dict[Kind, tuple[str, Callable[..., _core.Decoder]]] = {
-    "phrase": ("phrases.rules", _core.Decoder.phrase),
-    "hiero": ("hiero.rules", _core.Decoder.hiero),
+    "phrase": (PHRASES, _core.Decoder.phrase),
+    "hiero": (HIERO, _core.Decoder.hiero),
 }
 MARKUP = ("none", "exclusive", "inclusive", "ignore")
-LM = "lm.tlm"
 WEIGHTS = "weights.toml"
 """Weights in a model directory: those that count when no others are given."""
 BATCH = 100

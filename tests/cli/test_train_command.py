@@ -35,6 +35,22 @@ def test_from_text_to_rules(texts: tuple[Path, Path], tmp_path: Path) -> None:
     assert found["phrases"][0]["target"] == "the house"
 
 
+def test_models_are_asked_in_the_words_of_people(texts: tuple[Path, Path], tmp_path: Path) -> None:
+    texts[0].write_text(SOURCE.replace("haus", "Haus").replace("\n", ".\n"))
+    texts[1].write_text(TARGET.replace("\n", ".\n"))
+    model = tmp_path / "model"
+    words = ("train", *texts, "--model", model, "--tokenize", "moses", "--case", "true")
+    told = tunesmith(*words, "--order", 3, "--dev", texts[0], "--dev-target", texts[1], "--json")
+    asked = tunesmith("lm", "perplexity", model, texts[1], "--json").object
+    assert asked["perplexity"] == pytest.approx(told.object["stages"]["dev"]["perplexity"])
+    assert asked["unknown"] == 0
+    assert tunesmith("lm", "query", model, texts[1]).out.split()[0] == "the"
+    ran = tunesmith("inspect", model, "Ein haus.", "--json")
+    assert "these are the rules for 'ein Haus .'" in ran.err
+    assert ran.object["phrases"][0]["target"] == "a house ."
+    assert "no rule for 'das boot'" in tunesmith("inspect", model, "das boot").out
+
+
 def test_what_was_left_out_is_told(texts: tuple[Path, Path], tmp_path: Path) -> None:
     texts[0].write_text(SOURCE + "\n" + "wort " * 10_000 + "\n")
     texts[1].write_text(TARGET + "x\nword\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,9 @@ from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.reading import read_weights
 from tunesmith.templates import DENSE, groups, template_of
-from tunesmith.training.model import read_model, rule_tables
+from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.rules import find
+from tunesmith.training.text import TextSide
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -25,6 +27,7 @@ EXAMPLES = (
     "$ tunesmith inspect weights.toml --drop-zeros --out small.toml"
 )
 WEIGHTS = "Weights"
+MOST_SPELLINGS = 1000
 
 
 def inspect(
@@ -164,7 +167,15 @@ def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
             rows.add_row(name, f"{len(held):,}", f"{held.sources:,}", f"{held.bytes / 1e6:.1f}")
         out.print(rows)
         return
-    found = {name: find(held, phrase) for name, held in tables.items()}
+    asked = phrase
+    for phrase in _spellings(asked, text_sides(model)[0]):
+        found = {name: find(held, phrase) for name, held in tables.items()}
+        if any(found.values()):
+            break
+    else:
+        phrase = asked
+    if phrase != asked:
+        note(f"{asked!r} is not there: these are the rules for {phrase!r}")
     if json:
         emit(
             {
@@ -188,3 +199,15 @@ def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
         out.print(rows)
         if len(rules) > top:
             out.print(f"… and {len(rules) - top} more (--top)", style="dim")
+
+
+def _spellings(phrase: str, side: TextSide) -> Iterator[str]:
+    """Yield a phrase as it was given, then as the model may write it: cut into its words, with
+    capitals where they may belong."""
+    yield phrase
+    for words in (phrase.split(), side.prepare(phrase).split()):
+        forms = (
+            dict.fromkeys([word, side.truecase.get(word.lower(), word), word.lower(), word.title()])
+            for word in words
+        )
+        yield from islice(map(" ".join, product(*forms)), MOST_SPELLINGS)

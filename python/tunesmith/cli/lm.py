@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +16,21 @@ from tunesmith.cli.console import busy, emit, note, out, table, warn
 from tunesmith.errors import InputError
 from tunesmith.lm import FALLBACK, Estimate, LanguageModel
 from tunesmith.lm import estimate as estimate_model
+from tunesmith.training.model import LM, text_sides
 
 app = typer.Typer(
     help="Estimate n-gram language models, make them fast to load, ask them.",
     no_args_is_help=True,
 )
 
-Model = Annotated[Path, typer.Argument(help="An ARPA file or a binary.", show_default=False)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="An ARPA file, a binary, or a directory of tunesmith train, whose model sees the text "
+        "as it is prepared there.",
+        show_default=False,
+    ),
+]
 BINARY = ".tlm"
 WORD = re.compile(r"[^ \t\r\n\0]+")
 
@@ -154,9 +163,8 @@ def query(
 
     Words that the model does not know are marked in a fourth column; a blank line ends a sentence.
     """
-    with busy("reading the model"):
-        asked = LanguageModel.load(model)
-    for line in Lines(text):
+    asked, prepare = _load(model)
+    for line in map(prepare, Lines(text)):
         words = WORD.findall(line) + (["</s>"] if eos else [])
         scores = asked.full_scores(line, bos, eos)
         if json:
@@ -178,6 +186,7 @@ def query(
 @app.command(
     epilog="Examples:\n\n"
     "$ tunesmith lm perplexity lm.tlm test.en\n\n"
+    "$ tunesmith lm perplexity model test.en\n\n"
     "$ zcat test.en.gz | tunesmith lm perplexity lm.arpa.gz - --json",
 )
 def perplexity(
@@ -193,10 +202,13 @@ def perplexity(
     json: o.Json = False,
 ) -> None:
     """Measure how well a model predicts a text, ends of sentences included."""
-    with busy("reading the model"):
-        asked = LanguageModel.load(model)
+    asked, prepare = _load(model)
     with busy("measuring"):
-        found = asked.measure_file(text, threads)
+        found = (
+            asked.measure(map(prepare, Lines(text)))
+            if model.is_dir()
+            else asked.measure_file(text, threads)
+        )
     if not found.tokens:
         raise InputError("the text is empty", str(text), remedy="give a text with sentences in it")
     facts = {
@@ -217,6 +229,15 @@ def perplexity(
     for key in ("sentences", "tokens", "unknown"):
         shown.add_row(key, f"{facts[key]:,}")
     out.print(shown)
+
+
+def _load(model: Path) -> tuple[LanguageModel, Callable[[str], str]]:
+    """Return a language model, and how its text is prepared."""
+    with busy("reading the model"):
+        if not model.is_dir():
+            return LanguageModel.load(model), str
+        _, target = text_sides(model)
+        return LanguageModel.load(model / LM), target.prepare
 
 
 def _facts(found: Estimate, order: int) -> dict[str, object]:

@@ -15,6 +15,7 @@ from tunesmith.training.text import PIECES, TextSide, read_case
 
 FORMAT = 1
 SIDES = ("source", "target")
+PHRASES, HIERO, LM = "phrases.rules", "hiero.rules", "lm.tlm"
 
 
 def pieces_file(side: str) -> str:

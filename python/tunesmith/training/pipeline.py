@@ -20,7 +20,7 @@ from tunesmith.training.aligners import Aligned, align
 from tunesmith.training.alignment import symmetrise_files
 from tunesmith.training.classes import CLASSES, make_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
-from tunesmith.training.model import SIDES, case_file, pieces_file, write_model
+from tunesmith.training.model import HIERO, LM, PHRASES, SIDES, case_file, pieces_file, write_model
 from tunesmith.training.rules import (
     AlignedCorpus,
     HieroOptions,
@@ -33,7 +33,6 @@ from tunesmith.training.stages import Progress, Stages, Tell, counted
 from tunesmith.training.text import PIECES, PairFilter, TextSide, paired, read_case, write_case
 
 Kind = Literal["phrase", "hiero", "both"]
-PHRASES, HIERO, MODEL = "phrases.rules", "hiero.rules", "lm.tlm"
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def train(
         outputs = [directed.forward, directed.backward]
         stages.run("align", outputs, partial(_align, training, corpus, directed, threads))
         stages.run("symmetrise", [links], partial(_symmetrise, training, directed, links, threads))
-    model = folder / MODEL
+    model = folder / LM
     stages.run("lm", [model], partial(_language_model, training, sides[1], corpus, model, threads))
     words = [folder / FREQUENT, folder / CLASSES]
     stages.run("words", words, partial(_words, corpus, links, words, threads))
