@@ -355,3 +355,21 @@ def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) 
         )
         directory.event("epoch", run=0, epoch=1, score=31)
     assert "Oracle" not in checked(write_report(single))
+
+
+def test_a_penalty_that_stays_does_not_press_the_bars_of_the_others(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    weights = {"unknown": -100.0, "lm": 1.5, "words": -0.75}
+    with RunDirectory(run).create({"preset": "mert"}) as directory:
+        directory.event("start", preset="mert", metric="bleu", features=2, start=30, oracle=40)
+        directory.event("epoch", run=0, epoch=1, score=31, weights={**weights, "lm": 1, "words": 0})
+        directory.event("epoch", run=0, epoch=2, score=32, weights=weights)
+        directory.save_weights(weights, {})
+    page = checked(write_report(run))
+    assert re.findall(r'class="bar ([a-z ]+)" style="[a-z]+:50%;width:([0-9.]+)%"', page) == [
+        ("minus beyond", "50.00"),
+        ("plus", "50.00"),
+        ("minus", "25.00"),
+    ]
+    assert "Bars that fade" in page
+    assert "3 of 3 features carry weight" in page

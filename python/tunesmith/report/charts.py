@@ -137,9 +137,8 @@ def weight_lines(story: Story) -> str:
     if len(epochs) < 2 or best is None:
         return ""
     last = epochs[-1].weights
-    # A penalty that stays at -100 would press all others into one line.
-    moved = [name for name in last if any(e.weights.get(name) != last[name] for e in epochs)]
-    names = sorted(moved or last, key=lambda name: -abs(last[name]))[:SHOWN_WEIGHTS]
+    moved = best.moved
+    names = sorted(moved or last, key=lambda name: (-abs(last[name]), name))[:SHOWN_WEIGHTS]
     names.sort(key=lambda name: -last[name])
     values = [e.weights[name] for e in epochs for name in names if name in e.weights]
     first = _first([best])
@@ -277,8 +276,7 @@ def _small(
 
 def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
     if key == "nonzero":
-        features = number(story.start.get("features"))
-        of = f" of {count(features)}" if features is not None else ""
+        of = f" of {count(story.features)}" if story.features is not None else ""
         return f"{count(values[-1])}{of} at the end."
     if key == "seconds":
         return f"{duration(sum(values))} for {plural(len(values), 'epoch')}."

@@ -37,7 +37,8 @@ def header(story: Story) -> str:
     goal = (
         f" {'tuned' if story.end else 'tuning'} for {escape(metric_name(metric))}" if metric else ""
     )
-    sizes = {key: number(story.start.get(key)) for key in ("features", "sentences", "hypotheses")}
+    sizes = {key: number(story.start.get(key)) for key in ("sentences", "hypotheses")}
+    sizes = {"features": story.features, **sizes}
     grown = [epoch.hypotheses for trial in story.trials for epoch in trial.epochs]
     sizes["hypotheses"] = max(filter(None, grown), default=sizes["hypotheses"])
     facts = [f"{count(value)} {key}" for key, value in sizes.items() if value is not None]
@@ -186,13 +187,15 @@ def weights_table(story: Story) -> str:
     ranked = sorted(story.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
     shown = ranked[:SHOWN_WEIGHTS]
     largest = abs(shown[0][1]) or 1.0
+    moved = story.best.moved if story.best else set()
+    widest = max((abs(value) for name, value in shown if name in moved), default=0.0) or largest
     finals = [trial.epochs[-1].weights for trial in story.trials if trial.epochs]
     several = len(finals) > 1
     rows = []
     for name, value in shown:
-        share = 50 * abs(value) / largest
+        share = min(50 * abs(value) / widest, 50)
         side = f"left:50%;width:{share:.2f}%" if value >= 0 else f"right:50%;width:{share:.2f}%"
-        sign = "plus" if value >= 0 else "minus"
+        sign = ("plus" if value >= 0 else "minus") + (" beyond" if abs(value) > widest else "")
         rows.append(
             f'<tr><td class="name" data-v="{escape(name)}"><bdi>{escape(name)}</bdi></td>'
             f'<td class="n" data-v="{value!r}" title="{value!r}">{aligned(value, largest)}</td>'
@@ -202,18 +205,19 @@ def weights_table(story: Story) -> str:
             + "</tr>"
         )
     active = sum(1 for _, value in ranked if value)
-    features = number(story.start.get("features"))
-    of = f" of {count(features)}" if features is not None and features >= active else ""
+    of = f" of {count(story.features)}" if story.features is not None else ""
     rest = len(ranked) - len(shown)
     note = (
         f'<p class="more">{count(rest)} smaller weights are in <code>weights.toml</code>.</p>'
         if rest
         else ""
     )
+    beyond = " Bars that fade are longer than they are drawn." if largest > widest else ""
     runs = _column("Between runs", "number", "standard deviation") if several else ""
     return (
         f'<section id="weights"><h2>{"Final weights" if story.end else "Weights so far"}</h2>'
-        f'<p class="lead">{count(active)}{of} features carry weight; the largest come first.</p>'
+        f'<p class="lead">{count(active)}{of} features carry weight; the largest come first.'
+        f"{beyond}</p>"
         '<div class="scroll"><table class="sortable weights"><thead><tr>'
         f"{_column('Feature', 'text')}{_column('Weight', 'number')}"
         f"{_column('Magnitude', 'number')}{runs}"

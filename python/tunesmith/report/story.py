@@ -103,6 +103,18 @@ class Trial:
     best_epoch: int | None
     score: float | None
 
+    @property
+    def moved(self) -> set[str]:
+        """Return the names of weights that were not the same in all epochs: a penalty that stays at
+        -100 would press all others into one line."""
+        told = [epoch.weights for epoch in self.epochs if epoch.weights]
+        last = told[-1] if told else {}
+        return {
+            name
+            for name, value in last.items()
+            if any(weights.get(name) != value for weights in told)
+        }
+
 
 @dataclass(frozen=True)
 class Story:
@@ -125,6 +137,12 @@ class Story:
             return self.trials[0] if self.trials else None
         sign = 1.0 if self.higher else -1.0
         return max(scored, key=lambda trial: sign * (trial.score or 0.0))
+
+    @property
+    def features(self) -> float | None:
+        """Return how many features there are; decoding may have found more than at the start."""
+        told = number(self.start.get("features"))
+        return None if told is None else max(told, float(len(self.weights)))
 
     def figure(self, key: str) -> float | None:
         """Return a number of the end event, or of the start event until there is one."""
