@@ -99,6 +99,7 @@ impl Translated<'_> {
     ) {
         let mut reader = Reader::new(skeleton, collected.names.len());
         let features = self.features(collected);
+        collected.keep_apart(reader.dense.len());
         let mut best = skeleton.best(scores, unique).wanting(k);
         for _ in 0..k {
             let Some(number) = best.advance() else { break };
@@ -106,6 +107,7 @@ impl Translated<'_> {
             let score = best.choice(number).score;
             see(Listed { text, score, dense, sparse, best: &best, number });
         }
+        collected.keep_apart(0);
     }
 }
 
@@ -346,12 +348,7 @@ impl HalfRows {
         self.values.extend_from_slice(base.unwrap_or_default());
         self.values.resize((row + 1) * self.stride, 0.0);
         let values = &mut self.values[row * self.stride..][..self.width];
-        for (id, value) in collected.take() {
-            match values.get_mut(id as usize) {
-                Some(slot) => *slot += value,
-                None => self.sparse.entries.push((id, value)),
-            }
-        }
+        collected.add_to(values, &mut self.sparse.entries);
         self.sparse.end()
     }
 }

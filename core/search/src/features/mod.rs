@@ -209,7 +209,9 @@ impl Sink for Keyed<'_> {
 pub struct Collected {
     ids: KeyMap<u32>,
     pub names: Names,
-    /// What was found since the last [`take`](Self::take).
+    /// What was found since the last [`take`](Self::take): values of the first ids, as far as they
+    /// are kept apart, and of others.
+    dense: Vec<f32>,
     row: Vec<(u32, f32)>,
     at: FxHashMap<u32, usize>,
 }
@@ -220,7 +222,20 @@ impl Collected {
         *self.ids.entry(Piece::of(name).key()).or_insert_with(|| self.names.intern(name))
     }
 
+    /// Keeps the values of the first ids apart, to be taken by [`add_to`](Self::add_to).
+    pub fn keep_apart(&mut self, ids: usize) {
+        self.dense.resize(ids, 0.0);
+    }
+
+    #[inline]
     pub fn put(&mut self, id: u32, value: f32) {
+        match self.dense.get_mut(id as usize) {
+            Some(slot) => *slot += value,
+            None => self.put_sparse(id, value),
+        }
+    }
+
+    fn put_sparse(&mut self, id: u32, value: f32) {
         // A few are looked through, many are looked up.
         const FEW: usize = 16;
         let known = match self.row.len() {
@@ -241,13 +256,23 @@ impl Collected {
 
     /// Puts what `find` adds, by itself, behind `found`; the row at hand stays as it is.
     pub fn aside(&mut self, found: &mut Vec<(u32, f32)>, find: impl FnOnce(&mut Self)) {
+        let dense = std::mem::take(&mut self.dense);
         let (row, at) = (std::mem::take(&mut self.row), std::mem::take(&mut self.at));
         find(self);
         found.extend(self.take());
-        (self.row, self.at) = (row, at);
+        (self.dense, self.row, self.at) = (dense, row, at);
     }
 
-    /// The row that was collected; the next one begins.
+    /// Adds what was kept apart to other values, and the rest behind other entries; the next row
+    /// begins.
+    pub fn add_to(&mut self, values: &mut [f32], entries: &mut Vec<(u32, f32)>) {
+        for (value, found) in values.iter_mut().zip(&mut self.dense) {
+            *value += std::mem::take(found);
+        }
+        entries.extend(self.take());
+    }
+
+    /// The row that was collected; the next one begins. For those who keep nothing apart.
     pub fn take(&mut self) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.at.clear();
         self.row.drain(..)
