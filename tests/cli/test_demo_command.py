@@ -100,7 +100,7 @@ def test_the_demo_runs_from_lists_to_report(tmp_path: Path) -> None:
     assert set(told.object["tuners"]) == {"mert", "kbmira", "rm"}
 
 
-@pytest.mark.parametrize("more", [[], ["--lists"]])
+@pytest.mark.parametrize("more", [pytest.param([], marks=bibles), ["--lists"]])
 def test_the_demo_leaves_a_folder_that_holds_something_alone(
     tmp_path: Path, more: list[str]
 ) -> None:
