@@ -205,9 +205,10 @@ def _spellings(phrase: str, side: TextSide) -> Iterator[str]:
     """Yield a phrase as it was given, then as the model may write it: cut into its words, with
     capitals where they may belong."""
     yield phrase
-    for words in (phrase.split(), side.prepare(phrase).split()):
+    for cut in (str, side.prepare):
         forms = (
-            dict.fromkeys([word, side.truecase.get(word.lower(), word), word.lower(), word.title()])
-            for word in words
+            dict.fromkeys([word, side.truecase.get(low, word), low, word[:1].upper() + word[1:]])
+            for word in cut(phrase).split()
+            for low in [word.lower()]
         )
         yield from islice(map(" ".join, product(*forms)), MOST_SPELLINGS)
