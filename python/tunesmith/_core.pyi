@@ -284,7 +284,7 @@ class Selector:
         prediction: tuple[float, float],
         oracle_k: int = 0,
         k: int = 0,
-        pinned: Sequence[int] = (),
+        pinned: Sequence[float] | None = None,
     ) -> Selector: ...
     @staticmethod
     def lists(n: int, model: bool, k: int) -> Selector: ...

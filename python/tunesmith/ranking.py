@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.drivers import Epoch, Lists, Online, Task
+from tunesmith.drivers import Epoch, Online, Task
 from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.minimise import minimise
@@ -104,8 +104,7 @@ class Ramp:
     """The ramp loss -max(s - c) + max(s + c) by the concave-convex procedure.
 
     Each round fixes the hopes under the current weights, then makes `passes` of sub-gradient steps
-    over the fears, pulled towards the start weights by L2. Forests are stood for by their best
-    strings under the weights that a round starts with.
+    over the fears, pulled towards the start weights by L2.
     """
 
     rounds: int = 10
@@ -128,16 +127,15 @@ class Ramp:
         if state is not None:
             weights, done = np.array(state["weights"]), int(state["done"][0])
         for number in range(done + 1, self.rounds + 1):
-            lists = task.lists(weights)
             inner = Online(
-                selector=hope_fear(pinned=self._hopes(lists, weights)),
+                selector=hope_fear(pinned=weights),
                 update=sgd("hinge", self.eta, l2=self.l2, anchor=start.tolist()),
                 gain=self.gain,
                 passes=self.passes,
                 average="none",
             )
             # Each round its own stream: (seed, round) instead of (seed, pass).
-            last = deque(inner.epochs(lists, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
+            last = deque(inner.epochs(task, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
             change = float(np.abs(last.weights - weights).max(initial=0.0))
             weights = last.weights
             yield Epoch(
@@ -147,26 +145,3 @@ class Ramp:
                 {**last.facts, "weight_change": change},
                 number == self.rounds,
             )
-
-    def _hopes(self, task: Lists, weights: Vector) -> list[int]:
-        """Return y+ = argmax s - c of every sentence, as a number within its list."""
-        scores = task.pools.core.dot(weights, task.threads)
-        gains = task.metric.native.sentence_gains(task.table.rows())
-        starts = task.pools.core.starts
-        value = scores + gains * np.repeat(self._scales(task), np.diff(starts))
-        return [
-            int(value[a:b].argmax()) if b > a else 0
-            for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
-        ]
-
-    def _scales(self, task: Lists) -> Vector:
-        """Return what each sentence's gains are multiplied by, as the learner does."""
-        pools = task.pools
-        first = pools.first()
-        if self.gain.gain_scale == "one":
-            return np.ones(pools.sentences)
-        words = [float(len(text.split())) for text in pools.outputs(first)]
-        lengths = np.array(task.lengths() or words)
-        if self.gain.gain_scale == "background":
-            lengths = lengths + lengths.sum() / max(np.count_nonzero(first >= 0), 1)
-        return lengths

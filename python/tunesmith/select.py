@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from tunesmith._core import Selector
 from tunesmith.errors import InputError
+from tunesmith.features import Vector
 
 Oracle = Literal["M-C", "LU", "MB"]
 Prediction = Literal["M+C", "PB", "MC"]
@@ -35,21 +36,22 @@ def hope_fear(
     oracle: Oracle = "M-C",
     prediction: Prediction = "M+C",
     k: int = 0,
-    pinned: Sequence[int] = (),
+    pinned: Vector | None = None,
 ) -> Selector:
     """One pair per sentence: y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c (Eidelman 2012, eq. 3).
 
     Oracles: `M-C` (hope), `LU` (lowest cost of the k-best), `MB` (lowest cost of all).
     Predictions: `M+C` (fear), `PB` (the model's best), `MC` (highest cost).
-    `k` limits the candidates to the k best-scoring; 0 takes the whole list. `pinned` gives y+ of
-    every sentence beforehand, as numbers within the lists (the fixed half of a ramp loss).
+    `k` limits the candidates to the k best-scoring; 0 takes the whole list. With `pinned`
+    y+ is that of these weights, whatever those of the moment are (the fixed half of a ramp loss).
     """
     if oracle not in ORACLES:
         raise InputError(f"no oracle named {oracle!r}", remedy="use M-C, LU or MB")
     if prediction not in PREDICTIONS:
         raise InputError(f"no prediction named {prediction!r}", remedy="use M+C, PB or MC")
     oracle_k = 0 if oracle == "MB" else k
-    return Selector.hope_fear(ORACLES[oracle], PREDICTIONS[prediction], oracle_k, k, list(pinned))
+    weights = None if pinned is None else pinned.tolist()
+    return Selector.hope_fear(ORACLES[oracle], PREDICTIONS[prediction], oracle_k, k, weights)
 
 
 def lists(n: int = 10, model: bool = False, k: int = 0) -> Selector:

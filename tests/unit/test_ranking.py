@@ -148,18 +148,21 @@ def test_the_ramp_loss_equals_its_twin(scale: Any) -> None:
 
 
 def test_hopes_stay_where_they_are_during_a_round() -> None:
-    """Pinned y+ are kept although the weights have come to prefer others."""
+    """y+ is that of the pinned weights although the weights have come to prefer others."""
     pools = counted(np.random.default_rng(5), [5], 2)
     lists, task = Lists.of(pools, "wer"), task_of(pools, "wer")
-    for pinned in range(5):
+    now, features = np.array([0.3, -0.2]), lists.features[0]
+    gain, hopes = lists.sentence_gain(lists.stats[0]), set[int]()
+    fear = int(np.argmax(features @ now - gain))
+    for pinned in np.random.default_rng(6).normal(size=(40, 2)):
+        hope = int(np.argmax(features @ pinned + gain))
+        hopes.add(hope)
         sampler = _core.Sampler(pools.core, task.table, task.metric.native, 2)
-        rows = sampler.rows(select.hope_fear(pinned=[pinned]), np.array([0.3, -0.2]))
-        gain = lists.sentence_gain(lists.stats[0])
-        fear = int(np.argmax(lists.features[0] @ [0.3, -0.2] - gain))
-        assert len(rows) == (pinned != fear)
+        rows = sampler.rows(select.hope_fear(pinned=pinned), now)
+        assert len(rows) == (hope != fear)
         if len(rows):
-            wanted = lists.features[0][pinned] - lists.features[0][fear]
-            np.testing.assert_allclose(dense(rows, 2)[0], wanted)
+            np.testing.assert_allclose(dense(rows, 2)[0], features[hope] - features[fear])
+    assert len(hopes) > 1
 
 
 def test_no_passes_are_no_rounds() -> None:

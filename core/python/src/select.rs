@@ -40,13 +40,13 @@ impl CoreSelector for Shared {
 #[pymethods]
 impl Selector {
     #[staticmethod]
-    #[pyo3(signature = (oracle, prediction, oracle_k=0, k=0, pinned=Vec::new()))]
+    #[pyo3(signature = (oracle, prediction, oracle_k=0, k=0, pinned=None))]
     fn hope_fear(
         oracle: (f64, f64),
         prediction: (f64, f64),
         oracle_k: usize,
         k: usize,
-        pinned: Vec<u32>,
+        pinned: Option<Vec<f64>>,
     ) -> Self {
         Selector { inner: Arc::new(HopeFear { oracle, prediction, oracle_k, k, pinned }) }
     }

@@ -65,9 +65,9 @@ pub struct HopeFear {
     pub prediction: (f64, f64),
     pub oracle_k: usize,
     pub k: usize,
-    /// y+ of every sentence, chosen beforehand (the concave part of a ramp loss); empty to choose
-    /// at each visit.
-    pub pinned: Vec<u32>,
+    /// Weights under which y+ is chosen, whatever those of the moment are (the concave part of a
+    /// ramp loss).
+    pub pinned: Option<Vec<f64>>,
 }
 
 impl Selector for HopeFear {
@@ -78,10 +78,16 @@ impl Selector for HopeFear {
         _round: usize,
         rows: &mut Rows,
     ) -> Result<(), Fault> {
-        let oracle = match (visit.oracle, self.pinned.get(visit.sentence)) {
+        let (score, gain) = self.oracle;
+        let oracle = match (visit.oracle, &self.pinned) {
             (Some(oracle), _) => Some(oracle),
-            (None, Some(&oracle)) => Some(oracle as usize).filter(|&y| y < visit.space.len()),
-            (None, None) => visit.space.argmax(self.oracle.0, self.oracle.1, self.oracle_k),
+            (None, None) => visit.space.argmax(score, gain, self.oracle_k),
+            (None, Some(weights)) => {
+                visit.space.rescore(weights);
+                let oracle = visit.space.argmax(score, gain, self.oracle_k);
+                visit.space.rescore(model.weights());
+                oracle
+            }
         };
         let prediction = visit.space.argmax(self.prediction.0, -self.prediction.1, self.k);
         let (Some(oracle), Some(prediction)) = (oracle, prediction) else { return Ok(()) };
