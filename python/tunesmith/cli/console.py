@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -94,19 +101,27 @@ def both(*listeners: Listener | None) -> Listener:
     return tell
 
 
+def progress(*columns: ProgressColumn, hidden: bool = False) -> Progress:
+    """Return progress on standard error, if that is a terminal; standard output is left alone."""
+    return Progress(
+        *columns,
+        console=err,
+        disable=hidden or not err.is_terminal,
+        transient=True,
+        redirect_stdout=False,
+    )
+
+
 class Watch:
     """Progress of a tuning run, fed by its events; silent where stderr is no terminal."""
 
     def __init__(self, epochs: int | None = None) -> None:
-        self._progress = Progress(
+        self._progress = progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[news]}", markup=False),
             TimeElapsedColumn(),
-            console=err,
-            disable=not err.is_terminal,
-            transient=True,
         )
         self._epochs = epochs
         self._jobs: dict[str, Any] = {}

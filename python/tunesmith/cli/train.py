@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import typer
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, err, note, out, table, warn
+from tunesmith.cli.console import emit, err, note, out, progress, table, warn
 from tunesmith.lm import memory_bytes
 from tunesmith.training.pipeline import Training
 from tunesmith.training.pipeline import train as train_model
@@ -121,14 +121,11 @@ class Bars:
     """A bar for each stage on a terminal; elsewhere a line when it is done."""
 
     def __init__(self) -> None:
-        self._progress = Progress(
+        self._progress = progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[step]}", markup=False),
             TimeElapsedColumn(),
-            console=err,
-            disable=not err.is_terminal,
-            transient=True,
         )
         self._bars: dict[str, TaskID] = {}
 

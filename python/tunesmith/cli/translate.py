@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith._core import Derivation
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, err, note, out, table, tell_skipped, warn
+from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_skipped, warn
 from tunesmith.errors import InputError
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
@@ -258,14 +258,13 @@ def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
     """Yield batches with the numbers of their first lines; a terminal sees how far it is."""
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
     # Where translations go to the same terminal they are progress enough.
-    hidden = not err.is_terminal or sys.stdout.isatty()
-    with Progress(*columns, console=err, disable=hidden, transient=True) as progress:
-        task = progress.add_task("", total=None)
+    with progress(*columns, hidden=sys.stdout.isatty()) as bar:
+        task = bar.add_task("", total=None)
         first = 1
         for lines in parts:
             yield first, lines
             first += len(lines)
-            progress.update(task, completed=first - 1)
+            bar.update(task, completed=first - 1)
 
 
 def described(found: Translation, translator: Translator, explain: bool) -> dict[str, Any]:
