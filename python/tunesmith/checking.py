@@ -71,12 +71,12 @@ def _features(pools: Pools, gains: Array | None) -> list[dict[str, Any]]:
 
     within = Within(pools)
     cells = within.cells()
-    moving = cells.indices[cells.data > 1e-9]
+    moving = cells.indices[cells.data > 0.0]
     varies = np.bincount(moving, minlength=width) / max((within.sizes > 1).sum(), 1)
     correlation: list[float | None] = [None] * width
     if gains is not None:
         centred = within.centre(gains)
-        scale = np.sqrt(np.maximum(within.variances(), 0.0) * (centred @ centred))
+        scale = np.sqrt(within.variances() * (centred @ centred))
         correlation = [
             float(np.clip(top / bottom, -1.0, 1.0)) if bottom > 1e-12 else None
             for top, bottom in zip(within.covariances(gains), scale, strict=True)

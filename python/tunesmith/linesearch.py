@@ -61,16 +61,19 @@ class LineSearch:
         state: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Iterator[Epoch]:
         """Yield the best weights after each starting point; points are searched in parallel."""
-        free = np.flatnonzero(task.free)
-        if len(free) > MOST_FEATURES:
+        if np.count_nonzero(task.free) > MOST_FEATURES:
             raise InputError(
-                f"MERT over {len(free)} features would take very long",
+                f"MERT over {np.count_nonzero(task.free)} features would take very long",
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
         if isinstance(task.pools, Forests):
             least = max(self.tolerance, self.coarse) if self.restarts else self.tolerance
             yield from replace(self, tolerance=least)._over_forests(task, start, seed, state)
             return
+        assert isinstance(task.pools, Pools)
+        within = Within(task.pools)
+        moving = _moving(task, within)
+        free, spread = np.flatnonzero(moving), within.spread()
         search = self._search(task, free)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
@@ -78,7 +81,6 @@ class LineSearch:
             done = int(state["done"][0])
 
         restarts = self.restarts
-        spread = Within(task.lists(start).pools).spread() if restarts else np.ones(len(start))
         base = best if state is None else np.array(state["base"])
 
         def climb(number: int, base: Vector) -> tuple[Vector, float, int]:
@@ -87,7 +89,7 @@ class LineSearch:
             if number > 0:
                 near = number > restarts // 2
                 draw = _near(base, spread, rng) if near else rng.uniform(-1, 1, len(start)) / spread
-                point = np.where(task.free, task.clip(draw), point)
+                point = np.where(moving, task.clip(draw), point)
             return self._climb(task, search, free, point, rng)
 
         half = restarts // 2 + 1
@@ -120,7 +122,9 @@ class LineSearch:
         state: Mapping[str, npt.NDArray[Any]] | None,
     ) -> Iterator[Epoch]:
         """Climb from the start weights, then from what lists of the best strings led to."""
-        free = np.flatnonzero(task.free)
+        assert isinstance(task.pools, Forests)
+        lists = task.pools.kbest(start, LISTED, threads=task.threads)
+        free = np.flatnonzero(_moving(task, Within(lists)))
         search = self._search(task, free)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
@@ -171,7 +175,7 @@ class LineSearch:
     ) -> tuple[Vector, float, int]:
         walker = search.walker(point)
         moves = 0
-        while moves < self.most_moves:
+        while moves < self.most_moves and len(free):
             here = walker.gain
             for axis in rng.permutation(len(free)).tolist():
                 feature = free[axis]
@@ -205,6 +209,11 @@ def _in_order(
         finally:
             for job in jobs:
                 job.cancel()
+
+
+def _moving(task: Task, within: Within) -> npt.NDArray[np.bool_]:
+    """Return which weights are searched: those of features that never vary change no choice."""
+    return task.free & (within.variances() > 0.0)
 
 
 def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:

@@ -41,14 +41,15 @@ class Within:
         return centred
 
     def variances(self) -> Vector:
-        """Return Σ x² per feature, x centred."""
+        """Return Σ x² per feature, x centred; zero where it never varies within a list."""
         return _column_sums(self.cells())
 
     def cells(self) -> Any:
         """Return Σ x² per list and feature, x centred, as a sparse matrix."""
         squares = self._member @ self.matrix.power(2)
-        scaled = self._sums.power(2).multiply(1.0 / self.sizes[:, None])
-        return csr_array(squares - scaled)
+        found = squares - self._sums.power(2).multiply(1.0 / self.sizes[:, None])
+        # What is left of large squares that cancel out is rounding.
+        return csr_array(found.multiply(found > 1e-12 * squares))
 
     def covariances(self, values: Vector) -> Vector:
         """Return Σ x·v per feature, both centred."""
@@ -58,7 +59,7 @@ class Within:
     def spread(self) -> Vector:
         """Return the standard deviation per feature, one where it does not vary."""
         variance = self.variances() / max(self.matrix.shape[0], 1)
-        return np.where(variance > 1e-24, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+        return np.where(variance > 0.0, np.sqrt(variance), 1.0)
 
     def gram(self) -> npt.NDArray[np.float64]:
         """Return Σ x xᵀ, dense, x centred."""

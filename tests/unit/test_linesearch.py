@@ -7,7 +7,7 @@ import pytest
 from twins.lists import Lists, counted
 from twins.training import task_of
 
-from tunesmith import InputError, _core
+from tunesmith import InputError, Pools, _core
 from tunesmith.linesearch import MOST_FEATURES, LineSearch
 
 
@@ -39,6 +39,25 @@ def test_restarts_find_more_than_the_start_alone_and_directions_more_than_axes()
 
     assert Lists.of(pools, "wer").corpus_gain(start) < reached(0, 0) < reached(20, 0)
     assert reached(0, 0) < reached(0, 20)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_features_that_never_vary_keep_their_weights(seed: int) -> None:
+    """However large they are, and whatever rounding leaves of the differences to their mean."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(60, 4))
+    features[:, 1] = np.repeat(rng.uniform(-100, 100, 6), 10)
+    features[:, 3] = 0.0
+    texts = ["a " * int(n) for n in rng.integers(1, 9, 60)]
+    pools = Pools.from_arrays(
+        features, np.arange(0, 61, 10), list("abcd"), texts=texts, references=[["a a a a"]] * 6
+    )
+    start = np.array([0.3, 0.2, 0.1, 0.4])
+    for epoch in LineSearch(restarts=8).epochs(task_of(pools, "wer"), start, seed):
+        # Weights are scaled together.
+        share = epoch.weights / epoch.weights[1]
+        assert share[3] == pytest.approx(2.0)
+        assert np.abs(share[[0, 2]]).max() > 1e-3
 
 
 def test_too_many_features_are_refused_with_a_way_out() -> None:
