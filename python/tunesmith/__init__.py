@@ -6,11 +6,12 @@ from tunesmith.features import Weights
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS
 from tunesmith.reading import read_pools
-from tunesmith.spaces import Forests, Pools
+from tunesmith.spaces import Bins, Forests, Pools
 from tunesmith.tuning import Result, tune
 
 __all__ = [
     "PRESETS",
+    "Bins",
     "Forests",
     "InputError",
     "Pools",

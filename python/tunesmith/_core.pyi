@@ -696,7 +696,7 @@ class Decoder:
         moses: tuple[str, str, int, str | None] | None = None,
         templates: Sequence[str] = (),
         folder: str | PathLike[str] | None = None,
-        verify: bool = False,
+        verify: bool | None = None,
         own: Sequence[object] = (),
     ) -> Decoder: ...
     @staticmethod
@@ -706,7 +706,7 @@ class Decoder:
         cdec: bool = False,
         templates: Sequence[str] = (),
         folder: str | PathLike[str] | None = None,
-        verify: bool = False,
+        verify: bool | None = None,
         own: Sequence[object] = (),
     ) -> Decoder: ...
     @property
@@ -737,9 +737,14 @@ class Translator:
         k: int = 1,
         threads: int = 0,
         markup: str = "none",
-    ) -> tuple[Pools, list[int]]: ...
+    ) -> tuple[Pools, list[int], list[bool]]: ...
     def bins(
-        self, lines: Sequence[str], potential: bool = True, threads: int = 0, markup: str = "none"
+        self,
+        lines: Sequence[str],
+        potential: bool = True,
+        threads: int = 0,
+        markup: str = "none",
+        references: Sequence[str] | None = None,
     ) -> tuple[Pools, list[int], list[int]]: ...
     def forests(self, lines: Sequence[str], threads: int = 0, markup: str = "none") -> Forests: ...
 

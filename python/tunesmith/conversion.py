@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tunesmith import _core
+from tunesmith.errors import InputError
 
 CACHE = "tunesmith-cache"
 
@@ -36,6 +38,18 @@ def cached(
         finally:
             part.unlink(missing_ok=True)
     return out
+
+
+@contextmanager
+def from_cache(*files: Path) -> Iterator[None]:
+    """Say what helps where one of these files cannot be read: it is made again once it is gone."""
+    try:
+        yield
+    except InputError as error:
+        if error.file not in [str(file) for file in files]:
+            raise
+        remedy = "delete this file, it is made again from the text"
+        raise InputError(error.message, error.file, error.line, remedy) from None
 
 
 def cache_beside(beside: Path) -> Path:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tunesmith.errors import InputError
 from tunesmith.runs.weights_file import dump_weights, load_weights
 
 Vector = npt.NDArray[np.float64]
@@ -33,7 +34,10 @@ class Weights(Mapping[str, float]):
     """
 
     def __init__(
-        self, values: Mapping[str, float], meta: Mapping[str, object] | None = None
+        self,
+        values: Mapping[str, float],
+        meta: Mapping[str, object] | None = None,
+        file: str | None = None,
     ) -> None:
         self._values: dict[str, float] = (
             values._values.copy()
@@ -41,6 +45,10 @@ class Weights(Mapping[str, float]):
             else {name: float(value) for name, value in values.items()}
         )
         self.meta: dict[str, object] = dict(meta or {})
+        if file is None and isinstance(values, Weights):
+            file = values.file
+        self.file: str | None = file
+        """Where they were read, for messages."""
 
     @classmethod
     def from_vector(
@@ -68,7 +76,7 @@ class Weights(Mapping[str, float]):
     def load(cls, path: str | Path) -> Weights:
         """Read a weights file; refuse one that is not TOML or holds no finite numbers."""
         values, meta = load_weights(Path(path))
-        return cls(values, meta)
+        return cls(values, meta, str(path))
 
     def save(self, path: str | Path) -> None:
         """Write a weights file, atomically."""
@@ -92,6 +100,16 @@ class Weights(Mapping[str, float]):
         values = np.fromiter(now.values(), np.float64, len(now))
         moved = np.concatenate([values - before.vector(list(now)), gone])
         return float(np.abs(moved).max(initial=0.0))
+
+    def check_finite(self) -> None:
+        """Refuse weights that are not numbers, or infinite, by the name of the first."""
+        values = np.fromiter(self._values.values(), np.float64, len(self))
+        bad = np.flatnonzero(~np.isfinite(values))
+        if bad.size:
+            name = [*self._values][bad[0]]
+            raise InputError(
+                f"the weight of {name} is {self[name]}", self.file, remedy="give a finite number"
+            )
 
     @property
     def nonzero(self) -> int:

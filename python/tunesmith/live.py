@@ -27,7 +27,7 @@ from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import packed, read_checkpoint, unpacked, write_checkpoint
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.tuning import Bounds, Listener, changes, refusal
+from tunesmith.tuning import Bounds, Listener, changes, refusal, same_direction
 
 # Decodings of a batch tuner, where nobody says.
 ITERATIONS = 25
@@ -187,8 +187,9 @@ def tune_live(
             features=len(spaces.names),
             sentences=spaces.sentences,
             hypotheses=spaces.hypotheses,
-            start=best["start"],
             # Passes begin with one translation of each sentence, which has no other choice.
+            space="sentence" if loop.k == 1 else spaces.what,
+            start=best["start"],
             oracle=None
             if loop.k == 1
             else spaces.score(measure, spaces.oracle(measure, spaces.vector(weights))),
@@ -258,7 +259,7 @@ def tune_live(
             decode_seconds=clock.decode,
             optimise_seconds=clock.optimise,
             nonzero=final.nonzero,
-            refused=_refused(measure, start, final, best),
+            refused=_refused(measure, start, final, weights, best, keep),
             curve=curve,
         )
         final.meta.update(
@@ -313,10 +314,18 @@ def _checkpoint(
 
 
 def _refused(
-    metric: Metric, start: Mapping[str, float], weights: Weights, best: Mapping[str, Any]
+    metric: Metric,
+    start: Mapping[str, float],
+    weights: Weights,
+    last: Weights,
+    best: Mapping[str, Any],
+    keep: Keep,
 ) -> str | None:
-    names = list(dict.fromkeys([*start, *weights]))
-    before, after = Weights(start).vector(names), weights.vector(names)
+    names = list(dict.fromkeys([*start, *weights, *last]))
+    before, after, tried = (Weights(each).vector(names) for each in (start, weights, last))
+    if same_direction(after, before) and not same_direction(tried, before):
+        on = " on held-out text" if keep == "heldout" else ""
+        return f"no decoding with other weights scored better{on} than the start, which was kept"
     return refusal(metric, before, after, best["start"], best["score"])
 
 

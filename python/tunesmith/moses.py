@@ -11,18 +11,25 @@ from pathlib import Path
 from typing import NoReturn
 
 from tunesmith import _core
-from tunesmith._core import Lines
+from tunesmith._core import Lines, RuleTable
 from tunesmith.conversion import cache_beside, cached
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
+from tunesmith.formats.base import parse_number
 from tunesmith.formats.weights import block_names, read_moses_ini
 from tunesmith.training.rules import import_moses
 
 PENALTIES = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion")
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM")
 REORDERING = ("wbe-msd-bidirectional-fe", "wbe-msd-bidirectional-fe-allff")
+PHRASE_SCORES, ORIENTATIONS = 4, 6
 SUPPORTED = (*PENALTIES, "PhraseDictionaryMemory", "LexicalReordering", "KENLM")
-MARKUP = {"exclusive": "exclusive", "inclusive": "inclusive", "ignore": "ignore"}
+MARKUP = {
+    "exclusive": "exclusive",
+    "inclusive": "inclusive",
+    "ignore": "ignore",
+    "pass-through": "none",
+}
 SHORT = {
     "b": "beam-threshold",
     "cbp": "cube-pruning-pop-limit",
@@ -54,6 +61,8 @@ class Part:
     path: Path
     size: int
     """The number of its values."""
+    line: int
+    """Where the configuration has it."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,8 @@ class _Reader:
     features: list[_Feature] = field(default_factory=list)
     sections: dict[str, tuple[str, int]] = field(default_factory=dict)
     """The first line of each."""
+    weights: list[tuple[str, int, int]] = field(default_factory=list)
+    """Label, number of weights, line."""
 
     def read(self) -> None:
         section = ""
@@ -95,6 +106,9 @@ class _Reader:
                 self.sections.setdefault(section, ("", number))
             elif text and section == "feature":
                 self._feature(text, number)
+            elif text and section == "weight":
+                label, *values = text.split()
+                self.weights.append((label.removesuffix("="), len(values), number))
             elif text and not self.sections.get(section, ("", 0))[0]:
                 self.sections[section] = (text, number)
 
@@ -120,8 +134,11 @@ class _Reader:
             self.refuse(f"a second {what}", found[1].line, "keep one of them")
         return found[0] if found else None
 
-    def part(self, feature: _Feature, size: int) -> Part:
-        """Return a feature with its file; one that lacks its compression is found."""
+    def part(self, feature: _Feature, size: int | None) -> Part:
+        """Return a feature with its file; one that lacks its compression is found.
+
+        Without a size the configuration may give any.
+        """
         given = feature.options.get("path")
         if given is None:
             self.refuse(f"{feature.label} has no path=", feature.line, "name its file")
@@ -135,25 +152,39 @@ class _Reader:
                 feature.line,
                 "give the text file that it was made from, plain or gzipped",
             )
-        count = feature.options.get("num-features", str(size))
+        count = feature.options.get("num-features", str(size or PHRASE_SCORES))
         if not count.isdecimal():
             self.refuse(f"num-features={count}", feature.line, "give a number")
-        return Part(feature.label, found, int(count))
+        if size not in (None, int(count)):
+            message = f"num-features={count}, but {feature.kind} has {size}"
+            self.refuse(message, feature.line, f"write num-features={size}")
+        return Part(feature.label, found, int(count), feature.line)
 
     def number(self, section: str, default: float) -> float:
-        """Return the number that stands in a section."""
+        """Return the number that stands in a section; refuse one that means nothing there."""
         text, line = self.sections.get(section, (str(default), 0))
-        try:
-            return float(text)
-        except ValueError:
-            self.refuse(f"[{section}] {text!r} is not a number", line, "give a number")
+        value = parse_number(text)
+        whole = section != "beam-threshold"
+        least = -1 if section == "distortion-limit" else 0
+        if value is None or not value >= least or (whole and not value.is_integer()):
+            wanted = f"a {'whole ' if whole else ''}number of at least {least}"
+            remedy = f"correct it, or take the section out for Moses' {default:g}"
+            self.refuse(f"[{section}] {text!r} is not {wanted}", line, remedy)
+        return value
+
+    def markup(self) -> str:
+        """Return what tags in the text mean."""
+        text, line = self.sections.get("xml-input", ("", 0))
+        if text and text not in MARKUP:
+            self.refuse(f"[xml-input] {text!r}", line, f"use one of {', '.join(MARKUP)}")
+        return MARKUP.get(text, "none")
 
 
 def read_config(ini: Path) -> Config:
     """Return what a configuration of Moses asks for.
 
     Paths are relative to it. Refuses features and kinds of search that are not supported, features
-    without weights, and files that are not there.
+    without weights, weights without features, and files that are not there.
     """
     reader = _Reader(ini)
     reader.read()
@@ -169,19 +200,18 @@ def read_config(ini: Path) -> Config:
         )
     reordering = reader.one(lambda kind: kind == "LexicalReordering", "reordering model")
     parts = (
-        reader.part(phrases, 4),
+        reader.part(phrases, None),
         reader.part(lm, 1),
-        None if reordering is None else reader.part(reordering, 6),
+        None if reordering is None else reader.part(reordering, ORIENTATIONS),
     )
     weights = _weights(reader, {part.label: part.size for part in parts if part is not None})
-    xml = reader.sections.get("xml-input", ("", 0))[0]
     used = {*WITHOUT_EFFECT, *_SETTINGS, "search-algorithm", "ttable-limit", "xml-input"}
     return Config(
         ini,
         *parts,
         weights,
         _settings(reader, phrases),
-        MARKUP.get(xml, "none"),
+        reader.markup(),
         [
             f"{ini}:{line}: [{name}] is not known here and has no effect"
             for name, (_, line) in reader.sections.items()
@@ -210,16 +240,26 @@ def _supported(reader: _Reader, feature: _Feature) -> None:
 
 def _weights(reader: _Reader, sizes: dict[str, int]) -> Weights:
     given = {"UnknownWordPenalty0": 1.0, **read_moses_ini(reader.ini)}
+    labels = [feature.label for feature in reader.features]
+    names = {label: block_names(label, sizes.get(label, 1)) for label in labels}
+
+    def miscounted(label: str, count: int, line: int) -> NoReturn:
+        size = len(names[label])
+        message = f"{label} has {size} values and {count} weights"
+        reader.refuse(message, line, f"write {label}= and {size} numbers under [weight]")
+
+    single = {name for block in names.values() for name in block}
+    for label, count, line in reader.weights:
+        if label in names and count != len(names[label]):
+            miscounted(label, count, line)
+        if label not in names and label not in single:
+            remedy = f"take it out, or correct it; there are {', '.join(labels)}"
+            reader.refuse(f"no line of [feature] has the name {label}", line, remedy)
     for feature in reader.features:
-        names = block_names(feature.label, sizes.get(feature.label, 1))
-        missing = [name for name in names if name not in given]
-        if missing:
-            reader.refuse(
-                f"{feature.label} has {len(names)} values and {len(names) - len(missing)} weights",
-                feature.line,
-                f"write {feature.label}= and {len(names)} numbers under [weight]",
-            )
-    return Weights(given)
+        found = [name for name in names[feature.label] if name in given]
+        if len(found) < len(names[feature.label]):
+            miscounted(feature.label, len(found), feature.line)
+    return Weights(given, file=str(reader.ini))
 
 
 # Moses' sections, our settings, Moses' defaults.
@@ -264,7 +304,30 @@ def converted(
     phrases, lm = config.phrases.path, config.lm.path
     orders = None if config.reordering is None else config.reordering.path
     texts = [phrases] if orders is None else [phrases, orders]
-    table = cached(folder, texts, ".rules", partial(import_moses, phrases, reordering=orders), tell)
+    table = cached(folder, texts, ".rules", partial(_import, phrases, orders), tell)
     return table, cached(
         folder, [lm], ".tlm", lambda out: _core.LanguageModel.load(lm).save(out), tell
     )
+
+
+def _import(phrases: Path, orders: Path | None, out: Path) -> None:
+    if import_moses(phrases, out, orders).entries == 0:
+        raise InputError(
+            "the phrase table is empty",
+            str(phrases),
+            remedy="give the table that was trained, or train it again",
+        )
+
+
+def check_scores(config: Config, table: Path) -> None:
+    """Refuse a phrase table with other scores than the configuration says."""
+    columns = RuleTable(table, verify=False).columns
+    found = sum(scale == "probability" for _, scale in columns)
+    found -= 0 if config.reordering is None else ORIENTATIONS
+    if found != config.phrases.size:
+        raise InputError(
+            f"num-features={config.phrases.size}, but {config.phrases.path} has {found} scores",
+            str(config.ini),
+            config.phrases.line,
+            f"write num-features={found}, and as many weights",
+        )

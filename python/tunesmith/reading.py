@@ -128,7 +128,8 @@ def read_outputs(
         [lines[0] for lines in read_references([output], keep_blank=True).texts]
         for output in outputs
     ]
-    told = read_references(references, keep_blank=keep_blank).texts
+    remedy = "fill it in, or keep blank ones by option"
+    told = read_references(references, keep_blank=keep_blank, remedy=remedy).texts
     for output, lines in zip(outputs, texts, strict=True):
         if len(lines) != len(told):
             raise InputError(
@@ -153,9 +154,9 @@ def read_weights(path: File) -> Weights:
     if name.endswith(".toml") or any(line.strip() in OUR_TABLES for line in head):
         weights = Weights.load(name)
     elif name.endswith(".ini"):
-        weights = Weights(read_moses_ini(name))
+        weights = Weights(read_moses_ini(name), file=name)
     else:
-        weights = Weights(read_cdec(name))
+        weights = Weights(read_cdec(name), file=name)
     if not weights:
         raise InputError("no weights in the file", name, remedy="check that it is the right one")
     return weights

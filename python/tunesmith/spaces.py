@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from math import inf, isfinite
 from os import PathLike
+from sys import maxsize
 from threading import Lock
 from typing import Any
 
@@ -35,6 +38,8 @@ class Spaces(ABC):
         sources: Sequence[str] | None,
         what: str,
     ) -> None:
+        self.what = what
+        """A list or a forest: what there is of each sentence."""
         if references is not None and len(references) != sentences:
             raise InputError(
                 f"{sentences} {what}s, but references for {len(references)} sentences",
@@ -67,6 +72,11 @@ class Spaces(ABC):
     def names(self) -> list[str]:
         """Feature names; a feature's id is its place here."""
         return self.core.names
+
+    @cached_property
+    def width(self) -> int:
+        """Number of features: the length of a vector of weights."""
+        return len(self.names)
 
     @abstractmethod
     def table(self, metric: Metric, threads: int = 0) -> _core.Table | _core.Segments:
@@ -115,7 +125,7 @@ class Spaces(ABC):
 
     @abstractmethod
     def aligned(self, names: Sequence[str]) -> Spaces:
-        """Return the spaces with the features of `names`, in their order; others weigh nothing."""
+        """Return the spaces with the features of `names` first, in their order, others after."""
 
     @abstractmethod
     def taken_by(self, learner: _core.Learner) -> Spaces:
@@ -126,10 +136,20 @@ class Spaces(ABC):
         """Yield all that tuning can depend on, for a fingerprint."""
 
     def vector(self, weights: Vector | Mapping[str, float]) -> Vector:
-        """Return weights in the order of the names."""
+        """Return weights in the order of the names; refuses those that do not fit them, or are not
+        finite."""
         if isinstance(weights, Mapping):
-            return Weights(weights).vector(self.names)
-        return np.ascontiguousarray(weights, np.float64)
+            vector = Weights(weights).vector(self.names)
+        else:
+            vector = np.ascontiguousarray(weights, np.float64)
+            if vector.shape != (self.width,):
+                raise InputError(
+                    f"weights of shape {vector.shape} for {self.width} features",
+                    remedy="give one weight per name, in the order of the names",
+                )
+        if not np.isfinite(vector).all():
+            Weights.from_vector(self.names, vector).check_finite()
+        return vector
 
     def score(self, metric: Metric, positions: Positions) -> float:
         """Return the corpus score of the chosen hypotheses."""
@@ -319,7 +339,7 @@ class Pools(Spaces):
         return part
 
     def aligned(self, names: Sequence[str]) -> Pools:
-        """Return the lists with the features of `names`, in their order; others weigh nothing."""
+        """Return the lists with the features of `names` first, in their order, others after."""
         if self.names == list(names):
             return self
         base = _core.PoolsBuilder(self.core.columns, list(names)).finish()
@@ -348,6 +368,43 @@ class Pools(Spaces):
             f"Pools({self.sentences} sentences, {self.hypotheses} hypotheses, "
             f"{len(self.names)} features)"
         )
+
+
+class Bins(Pools):
+    """Partial translations that a beam kept, a list for each line and number of covered words.
+
+    Every bin is a list like any other, so tuning on bins is search-aware tuning. Texts are those
+    of the covered words, followed by the best translation of the rest if they are `potential`.
+    """
+
+    def __init__(
+        self,
+        core: _core.Pools,
+        lines: npt.ArrayLike,
+        covered: npt.ArrayLike,
+        references: Sequence[Sequence[str]] | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(core, references, sources)
+        self.lines = np.asarray(lines, np.int64)
+        """The line that each bin belongs to."""
+        self.covered = np.asarray(covered, np.int64)
+        """How many words of the line its translations cover."""
+
+    def against(self, references: Sequence[Sequence[str]]) -> Bins:
+        """Return the bins with references, given for each line."""
+        most = int(self.lines.max(initial=-1))
+        if most >= len(references):
+            raise InputError(
+                f"bins of {most + 1} lines, but references for {len(references)}",
+                remedy="give references for every line, blank lines included",
+            )
+        chosen = [references[line] for line in self.lines]
+        return Bins(self.core, self.lines, self.covered, chosen, self.sources)
+
+    def rest(self, position: int) -> str:
+        """Return the best translation of what a partial translation leaves uncovered."""
+        return self.core.extra(position)
 
 
 class Forests(Spaces):
@@ -429,6 +486,7 @@ class Forests(Spaces):
             _core.Forests.join([part.core for part in parts]),
             together([part.references for part in parts]) if known else None,
             together([part.sources for part in parts]) if read else None,
+            **_reach(parts),
         )
 
     @classmethod
@@ -440,8 +498,7 @@ class Forests(Spaces):
         references = next((part.references for part in parts if part.references), None)
         sources = next((part.sources for part in parts if part.sources), None)
         core = _core.Forests.merge([part.core for part in parts], threads)
-        k, pops = max(part.k for part in parts), max(part.pops for part in parts)
-        return cls(core, references, sources, k=k, pops=pops)
+        return cls(core, references, sources, **_reach(parts))
 
     @property
     def hypotheses(self) -> int:
@@ -476,8 +533,9 @@ class Forests(Spaces):
     ) -> Pools:
         """Return the `k` best of each sentence as lists, with scores; each string once if `unique`.
 
-        The derivation kept for a string is its best.
+        The derivation kept for a string is its best. Refuses a `k` below zero.
         """
+        _check_range("k", k, 0, maxsize)
         core = self.core.kbest(self.vector(weights), k, unique, threads)
         return Pools(core, self.references, self.sources)
 
@@ -499,8 +557,12 @@ class Forests(Spaces):
 
         `beam` keeps the edges of derivations that score at most so much less than the best,
         `posterior` those of at least that probability under p ∝ exp(s), `density` the best so many
-        for each word, whatever the size of scores; the best derivation stays in any case.
+        for each word, whatever the size of scores; the best derivation stays in any case. Refuses
+        what is below zero, and a probability above one.
         """
+        _check_range("the beam", beam, 0)
+        _check_range("the posterior", posterior, 0, 1)
+        _check_range("the density", density, 0)
         core = self.core.prune(self.vector(weights), beam, posterior, density, threads)
         return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
 
@@ -563,6 +625,24 @@ class Forests(Spaces):
         """
         return self._positions(self.core.consensus(self.vector(weights), alpha, self.pops, threads))
 
+    def expectations(
+        self, weights: Vector | Mapping[str, float], alpha: float = 1.0
+    ) -> list[dict[str, float]]:
+        """Return the expected features of each forest over all derivations under p ∝ exp(α s).
+
+        Features that a forest does not have are left out; one without derivation has none. Refuses
+        a factor that is not finite.
+        """
+        if not isfinite(alpha):
+            raise InputError(f"alpha is {alpha}", remedy="give a finite number")
+        vector, names = self.vector(weights), self.names
+
+        def expected(sentence: int) -> dict[str, float]:
+            ids, values = self.core.expectations(sentence, vector, alpha)
+            return dict(zip((names[feature] for feature in ids), values.tolist(), strict=True))
+
+        return [expected(sentence) for sentence in range(self.sentences)]
+
     def subset(self, sentences: Sequence[int]) -> Forests:
         """Return some of the sentences."""
         chosen = [int(sentence) for sentence in sentences]
@@ -570,7 +650,7 @@ class Forests(Spaces):
         return Forests(core, *self._chosen(chosen), k=self.k, pops=self.pops)
 
     def aligned(self, names: Sequence[str]) -> Forests:
-        """Return the forests with the features of `names` first; others weigh nothing."""
+        """Return the forests with the features of `names` first, in their order, others after."""
         if self.names == list(names):
             return self
         core = self.core.renamed(list(names))
@@ -593,3 +673,17 @@ class Forests(Spaces):
             f"Forests({self.sentences} sentences, {self.hypotheses} edges, "
             f"{len(self.names)} features)"
         )
+
+
+def _reach(parts: Sequence[Forests]) -> dict[str, int]:
+    """Return the largest `k` and `pops` of parts, as options."""
+    if not parts:
+        return {}
+    return {"k": max(part.k for part in parts), "pops": max(part.pops for part in parts)}
+
+
+def _check_range(name: str, value: float | None, low: float, high: float = inf) -> None:
+    """Refuse a value outside of its range, and one that is no number."""
+    if value is not None and not low <= value <= high:
+        to = "on" if high == inf else f"to {high}"
+        raise InputError(f"{name} is {value}", remedy=f"give a number from {low} {to}")

@@ -17,16 +17,24 @@ from math import log
 from os import PathLike
 from pathlib import Path
 from typing import Literal, Self, TypeVar
+from xml.sax.saxutils import escape, unescape
 
 from tunesmith import _core, moses
 from tunesmith._core import Derivation, Step
-from tunesmith.conversion import cache_beside, cached
+from tunesmith.conversion import cache_beside, cached, from_cache
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
-from tunesmith.spaces import Forests, Pools
-from tunesmith.templates import Template
-from tunesmith.training.model import HIERO, LM, PHRASES, read_model, text_sides
+from tunesmith.spaces import Bins, Forests, Pools
+from tunesmith.templates import SETS, Template, template_of
+from tunesmith.training.model import (
+    HIERO,
+    LM,
+    PHRASES,
+    check_templates,
+    read_model,
+    text_sides,
+)
 from tunesmith.training.rules import import_cdec
 from tunesmith.training.text import TextSide
 
@@ -45,8 +53,10 @@ MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
 
-_TAG = re.compile(r"(<[^>]*>)")
+# A > in quotes is part of a value.
+_TAG = re.compile(r"""(<(?:[^>"']|"[^"]*"|'[^']*')*>)""")
 _GIVEN = re.compile(r"""(\b(?:translation|english|entity)\s*=\s*)(["'])(.*?)\2""")
+_QUOTE = {"&quot;": '"'}
 _PLAIN = TextSide()
 
 # Where tuning starts: Moses' weights for phrases, cdec's for hierarchical rules, by the ends of
@@ -110,6 +120,11 @@ class Model:
     target: TextSide = _PLAIN
     settings: Mapping[str, float] = field(default_factory=dict)
     markup: str = "none"
+    escaped: bool = True
+    """Whether `&lt;` in marked text is a <; models of Moses have words that are written so."""
+    templates: Sequence[str] | None = ()
+    """Templates and sets that are turned on; `None` with some of your own, whose features may have
+    any name."""
 
     @classmethod
     def load(
@@ -140,19 +155,21 @@ class Model:
         given = folder / WEIGHTS
         tuned = given.is_file()
         weights = Weights.load(given) if tuned else None
-        known = [*told.get("features", {}).get("templates", []), *named]
-        known += [] if weights is None else templates_of(weights)
+        tuned_with = [] if weights is None else templates_of(weights)
+        check_templates(tuned_with, str(given))
+        own = told.get("features", {}).get("templates", [])
+        known = list(dict.fromkeys([*own, *named, *tuned_with]))
         decoder = make(
             folder / table,
             folder / LM,
-            templates=list(dict.fromkeys(known)),
+            templates=known,
             folder=folder,
             own=list(templates),
         )
         source, target = text_sides(folder)
         if weights is None:
             weights = untuned(decoder.dense, chosen)
-        return cls(decoder, weights, tuned, source, target)
+        return cls(decoder, weights, tuned, source, target, templates=None if templates else known)
 
     @classmethod
     def of_moses(
@@ -173,8 +190,16 @@ class Model:
         table, lm = moses.converted(config, None if cache is None else Path(cache), tell)
         labels = (config.lm.label, config.phrases.label, config.phrases.size)
         reordering = config.reordering.label if config.reordering else None
-        decoder = _core.Decoder.phrase(table, lm, moses=(*labels, reordering))
-        return cls(decoder, config.weights, settings=config.settings, markup=config.markup)
+        with from_cache(table, lm):
+            moses.check_scores(config, table)
+            decoder = _core.Decoder.phrase(table, lm, moses=(*labels, reordering))
+        return cls(
+            decoder,
+            config.weights,
+            settings=config.settings,
+            markup=config.markup,
+            escaped=False,
+        )
 
     @classmethod
     def of_cdec(
@@ -209,18 +234,46 @@ class Model:
         """Return the model with weights (its own if none are given) and settings of the search.
 
         With `tokenized`, words go in and come out as the model has them; without, text is prepared
-        and restored as at training. Refuses weights none of which is for this model, and settings
-        that it does not have.
+        and restored as at training. Refuses weights that are not finite, weights none of which is
+        for this model, and settings that it does not have.
         """
         given = self.weights if weights is None else weights
         chosen = given if isinstance(given, Weights) else Weights(given)
+        chosen.check_finite()
         names = self.decoder.dense
         if not any(chosen.get(name) for name in names):
             raise InputError(
                 "no weight is for a feature of this model",
+                chosen.file,
                 remedy=f"its features are {', '.join(names)}",
             )
-        return Translator(self, chosen, {**self.settings, **(settings or {})}, tokenized)
+        search = {**self.settings, **(settings or {})}
+        if search.get("max_words", MAX_WORDS) < 2:
+            # The core cuts no shorter pieces.
+            raise InputError(
+                f"max_words cannot be {search['max_words']:g}",
+                remedy="give a whole number that is at least 2",
+            )
+        return Translator(self, chosen, search, tokenized)
+
+    def unknown(self, weights: Mapping[str, float]) -> list[str]:
+        """Return the names of weights that have no effect: no feature of the model can have them.
+
+        Those of templates that are turned on are all taken for features.
+        """
+        if self.templates is None:
+            return []
+        sets = {known.name: known.templates for known in SETS}
+        on = {each for name in self.templates for each in sets.get(name, [name])}
+        dense = {*self.decoder.dense, GIVEN}
+        heads = {
+            name: name.partition(":")[0]
+            for name, weight in weights.items()
+            if weight and name not in dense
+        }
+        # There are millions of names and few ways to begin one.
+        off = {head for head in set(heads.values()) if template_of(f"{head}:") not in on}
+        return [name for name, head in heads.items() if head in off]
 
     def following(
         self, learner: _core.Learner, settings: Mapping[str, float] | None = None
@@ -283,6 +336,18 @@ class Translation:
         return [shown(step) for step in steps]
 
 
+@dataclass(frozen=True)
+class Forced:
+    """Derivations of references."""
+
+    pools: Pools
+    """A list for each line."""
+    reached: list[int]
+    """How many words of the reference its translations have."""
+    whole: list[bool]
+    """Whether the reference is a translation of the whole line."""
+
+
 class Translator:
     """A model with weights."""
 
@@ -298,6 +363,7 @@ class Translator:
         """Longer sentences are cut."""
         self.dense = model.decoder.dense
         """Features that the model always has."""
+        self._escaped = model.escaped
         self._source, self._target = (_PLAIN, _PLAIN) if tokenized else (model.source, model.target)
         # What the user gives by markup has its own probability, which is not to be weighted.
         fixed = {GIVEN: 1.0}
@@ -403,6 +469,63 @@ class Translator:
         forests = _checked(found, words, first, file, report)
         return Forests(forests, sources=[_bare(each, markup) for each in words])
 
+    def bins(
+        self,
+        lines: Sequence[str],
+        *,
+        potential: bool = True,
+        forced: Sequence[str] | None = None,
+        threads: int = 0,
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
+    ) -> Bins:
+        """Return the partial translations that the beam kept, best estimate first.
+
+        There is a list for each line and number of covered words. If they are `potential` the best
+        translation of the rest stands behind each. With `forced`, a reference for each line, only
+        what leads to the references, or to the beginning of one, is there, and all of it. Refuses
+        hierarchical models.
+        """
+        words = self.prepared(lines, markup)
+        wanted = None if forced is None else [self._target.prepare(each) for each in forced]
+
+        def found() -> tuple[_core.Pools, list[int], list[int]]:
+            return self._core.bins(words, potential, threads, markup, wanted)
+
+        core, of, covered = _checked(found, words, first, file, report)
+        bare = [_bare(each, markup) for each in words]
+        return Bins(core, of, covered, sources=[bare[line] for line in of])
+
+    def force(
+        self,
+        lines: Sequence[str],
+        references: Sequence[str],
+        k: int = 1,
+        *,
+        threads: int = 0,
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
+    ) -> Forced:
+        """Return the `k` best derivations of a reference for each line.
+
+        Where there are none they are derivations of the longest part of the reference that can be
+        reached from its beginning. Only the distortion limit prunes: without one, long sentences
+        take very long. Refuses hierarchical models.
+        """
+        words = self.prepared(lines, markup)
+        wanted = [self._target.prepare(each) for each in references]
+
+        def found() -> tuple[_core.Pools, list[int], list[bool]]:
+            return self._core.force(words, wanted, k, threads, markup)
+
+        core, reached, whole = _checked(found, words, first, file, report)
+        pools = Pools(core, sources=[_bare(each, markup) for each in words])
+        return Forced(pools, reached, whole)
+
     def features(self, derivation: Derivation) -> dict[str, float]:
         """Return the features of a derivation; those that the model always has are all there."""
         return {**dict.fromkeys(self.dense, 0.0), **dict(derivation.features)}
@@ -424,18 +547,24 @@ class Translator:
 
     def _marked(self, part: str) -> str:
         """Prepare a tag, where translations are text too, or what stands between tags."""
-        if not part.startswith("<"):
-            return self._source.prepare(part)
+
+        def prepared(text: str, side: TextSide) -> str:
+            plain = unescape(text, _QUOTE) if self._escaped else text
+            return escape(side.prepare(plain), {char: name for name, char in _QUOTE.items()})
+
+        if not _TAG.fullmatch(part):
+            # A tag that is not closed is refused, not escaped.
+            return part if "<" in part else prepared(part, self._source)
 
         def given(found: re.Match[str]) -> str:
-            each = (self._target.prepare(text) for text in found[3].split("||"))
+            each = (prepared(text, self._target) for text in found[3].split("||"))
             return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
 
         return _GIVEN.sub(given, part)
 
 
 def _bare(line: str, markup: str) -> str:
-    return line if markup == "none" else " ".join(_TAG.sub(" ", line).split())
+    return line if markup == "none" else " ".join(unescape(_TAG.sub(" ", line), _QUOTE).split())
 
 
 def _checked(

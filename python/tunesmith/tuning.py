@@ -122,10 +122,11 @@ def tune(
     oracle_score = pools.score(metric, pools.oracle(metric, begin))
 
     def evaluate(task: Task, weights: Vector) -> dict[str, Any]:
-        score, gain = task.evaluate(weights)
+        score, gain = task.evaluate(_fitting(pools, weights))
         seen: dict[str, Any] = {"score": score, "gain": gain}
         if held is not None:
-            seen["heldout"], seen["heldout_gain"] = replace(task, pools=held).evaluate(weights)
+            there = replace(task, pools=held).evaluate(_fitting(held, weights))
+            seen["heldout"], seen["heldout_gain"] = there
         return seen
 
     jobs = [Job("run", n, seed + n, task, keep) for n in range(seeds)]
@@ -160,6 +161,7 @@ def tune(
             features=len(names),
             sentences=pools.sentences,
             hypotheses=pools.hypotheses,
+            space=pools.what,
             start=start_score,
             oracle=oracle_score,
             worst=pools.score(metric, pools.oracle(metric, begin, best=False)),
@@ -170,7 +172,7 @@ def tune(
         found = run_jobs(jobs, algorithm, begin, evaluate, journal)
         finals = [found[number] for number in range(seeds)]
         weights = task.clip(_average(task, finals))
-        chosen = pools.best(weights, threads)
+        chosen = pools.best(_fitting(pools, weights), threads)
         tuned = pools.score(metric, chosen)
         # Exchange finds a close bound for metrics that do not add up, not always the best.
         better = max if metric.higher_is_better else min
@@ -181,8 +183,11 @@ def tune(
         heldout_score = heldout_start = None
         if held is not None:
             compared = held
-            base = held.first() if start is None else held.best(_vector(pools, start), threads)
-            system = held.best(weights, threads)
+            if start is None:
+                base = held.first()
+            else:
+                base = held.best(_fitting(held, pools.vector(start)), threads)
+            system = held.best(_fitting(held, weights), threads)
         elif folds:
             system = _fold_choices(pools, parts, found[seeds:], threads)
         if held is not None or folds:
@@ -198,7 +203,7 @@ def tune(
             oracle=oracle_score,
             heldout=heldout_score,
             heldout_start=heldout_start,
-            runs=[pools.score(metric, pools.best(w, threads)) for w in finals],
+            runs=[pools.score(metric, pools.best(_fitting(pools, w), threads)) for w in finals],
             second=_second(compared, metric, second_metric, base, system),
             significance=_significance(compared, metric, base, system, seed)
             | {"on": "heldout" if compared is held else "folds" if folds else "lists"},
@@ -350,13 +355,13 @@ def _digest(task: Task, held: Spaces | None, begin: Vector) -> str:
     return made.hexdigest()
 
 
-def _vector(pools: Spaces, start: Mapping[str, float] | Vector) -> Vector:
-    vector = pools.vector(start)
-    if len(vector) != len(pools.names):
-        raise InputError(f"{len(vector)} start weights for {len(pools.names)} features")
-    if not np.isfinite(vector).all():
-        raise InputError("a start weight is not finite", remedy="check the weights")
-    return vector
+def _fitting(spaces: Spaces, weights: Vector) -> Vector:
+    """Return weights with which spaces can choose: features that only they have weigh nothing.
+
+    So do weights that are not finite: a tuner may have better ones yet, or is refused.
+    """
+    finite = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
+    return np.pad(finite, (0, spaces.width - len(finite)))
 
 
 def _begin(
@@ -364,7 +369,7 @@ def _begin(
 ) -> tuple[Vector, Positions]:
     """Return the weights to begin with, and the choices that count as the start."""
     if start is not None:
-        vector = _vector(pools, start)
+        vector = pools.vector(start)
         return vector, pools.best(vector, threads)
     first = pools.first()
     recovered = recover_weights(pools.origin) if isinstance(pools, Pools) else None
@@ -377,7 +382,7 @@ def _fold_choices(
     """Return what each fold's weights choose for the sentences they have not seen."""
     chosen = np.full(pools.sentences, -1, np.int64)
     for part, vector in zip(parts, weights, strict=True):
-        chosen[part] = pools.best(vector, threads)[part]
+        chosen[part] = pools.best(_fitting(pools, vector), threads)[part]
     return chosen
 
 
@@ -428,7 +433,7 @@ def refusal(
         return "a weight is not finite: the step size is too large"
     if not weights.any():
         return "all weights are zero: the regularisation is too strong"
-    if _same_direction(weights, begin):
+    if same_direction(weights, begin):
         return "the weights have not changed: no constraint was violated, or the start is optimal"
     worse = tuned < start if metric.higher_is_better else tuned > start
     if worse:
@@ -436,7 +441,7 @@ def refusal(
     return None
 
 
-def _same_direction(one: Vector, other: Vector) -> bool:
+def same_direction(one: Vector, other: Vector) -> bool:
     """Whether two weight vectors choose alike everywhere, being multiples of each other."""
     norms = float(np.linalg.norm(one)), float(np.linalg.norm(other))
     if not all(norms):

@@ -1,4 +1,4 @@
-"""`tunesmith inspect` on weights: which there are, which matter, and those without zeros."""
+"""`tunesmith inspect`: which weights there are, which matter, and the rules of a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from running import refused, tunesmith
+from twins.toy import make_world
 
 from tunesmith import Weights
 from tunesmith.templates import TEMPLATES, groups, template_of
@@ -86,6 +87,18 @@ def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
         ([weights, "--out", tmp_path / "no" / "w.toml"], "no such directory"),
     ]:
         assert said in refused(tmp_path, "inspect", *words).err
+
+
+def test_rules_are_the_same_as_a_table_and_for_programs(tmp_path: Path) -> None:
+    asked = ("inspect", make_world(tmp_path) / "model", "das [X] ein [X]")
+    every = tunesmith(*asked, "--json").object["hiero"]
+    counts = [rule["scores"]["CountEF"] for rule in every]
+    assert len(counts) > 2 and counts == sorted(counts, reverse=True)
+    few = tunesmith(*asked, "--top", 2, "--json").object["hiero"]
+    assert few == every[:2]
+    shown = tunesmith(*asked, "--top", 2).out
+    assert [rule["target"] in shown for rule in every] == [True, True, *[False] * len(every[2:])]
+    assert f"… and {len(every) - 2} more (--top)" in shown
 
 
 @given(st.dictionaries(st.sampled_from([*VALUES, "own:a", "own:b", ":x"]), st.floats(-9, 9)))

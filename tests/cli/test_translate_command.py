@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -203,6 +204,68 @@ def test_templates_are_declared_with_the_model(model: Path, tmp_path: Path) -> N
     assert any(name.startswith("PT:") for name in found["features"])
 
 
+@pytest.mark.parametrize(
+    ("templates", "message"),
+    [
+        ("[3]", "templates in [features] is not a list of names (write templates = ["),
+        ('"rule-id"', "templates in [features] is not a list of names"),
+        ('["rule-id", "rule"]', 'no features are named "rule" (correct the name'),
+    ],
+)
+def test_templates_that_there_are_not_are_refused(
+    model: Path, tmp_path: Path, templates: str, message: str
+) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    told = (own / "model.toml").read_text()
+    (own / "model.toml").write_text(told.replace("= []", f"= {templates}"))
+    ran = translated(own, "Ein Haus.\n")
+    assert ran.code == 2
+    assert f"{own / 'model.toml'}: {message}" in ran.err
+    (own / "model.toml").write_text("features = 3\n" + told.replace("[features]", "[other]"))
+    assert "templates in [features] is not a list" in translated(own, "Ein Haus.\n").err
+
+
+def test_templates_of_weights_are_refused_by_their_file(model: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    weights = Weights({"lm": 1.0}, {"templates": ["rule"]})
+    for file, options in (
+        (tmp_path / "w.toml", ("--weights", tmp_path / "w.toml")),
+        (own / "weights.toml", ()),
+    ):
+        weights.save(file)
+        ran = translated(own, "Ein Haus.\n", *options)
+        assert ran.code == 2
+        assert f'{file}: no features are named "rule"' in ran.err
+
+
+def test_weights_without_effect_are_told(model: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    file = tmp_path / "w"
+    names = "lm 1\nwords 1\ngiven 1\nPT:Ein~One 9\nPT:ein~one 9\nTB:one~house 0\n"
+    file.write_text(names + "CX-1:a~b~c 1\nlmm 1\n")
+    for templates, message in (
+        (
+            "[]",
+            "4, PT:Ein~One, PT:ein~one, CX-1:a~b~c, … (correct the names, or add contexts, rule-id "
+            "to templates in [features] of model.toml)",
+        ),
+        ('["green2013"]', "2, CX-1:a~b~c, lmm (correct the names, or add contexts to"),
+        ('["rule-id", "contexts"]', "1, lmm (correct the names)"),
+    ):
+        told = (model / "model.toml").read_text()
+        (own / "model.toml").write_text(told.replace("= []", f"= {templates}"))
+        ran = translated(own, "Ein Haus.\n", "--weights", file)
+        assert ran.code == 0
+        assert f"{file}: weights without effect, for this model has no such" in ran.err
+        assert f"features: {message}" in ran.err
+    file.write_text(names)
+    assert "without effect" not in translated(own, "Ein Haus.\n", "--weights", file).err
+    assert "without effect" not in translated(model, "Ein Haus.\n").err
+    Weights({"lm": 1.0, "lmm": 1.0}).save(own / "weights.toml")
+    ran = translated(own, "Ein Haus.\n")
+    assert f"{own / 'weights.toml'}: weights without effect" in ran.err
+
+
 def test_markup_gives_translations(model: Path) -> None:
     text = '<np translation="The Big House">Das Haus</np> ist alt.\n'
     ran = translated(model, text, "--markup", "exclusive", "--json", "--explain")
@@ -230,6 +293,27 @@ def test_bad_markup_is_refused_or_skipped(model: Path) -> None:
     assert ran.code == 0
     assert ran.out.splitlines()[149:] == ["A house.", "", "A book."]
     assert "bad markup: 1" in ran.err
+
+
+def test_lines_before_a_bad_one_are_answered(model: Path, tmp_path: Path) -> None:
+    text = "Ein Haus.\n" * 103 + "<np>Ein Haus\nEin Buch.\n<np>\n"
+    lists = tmp_path / "lists"
+    for options in ((), ("--nbest", 2, "--nbest-out", lists)):
+        ran = translated(model, text, "--markup", "inclusive", *options)
+        assert ran.code == 2
+        assert "input:104: the markup" in ran.err
+        assert ran.out == "A house.\n" * 103
+    assert not lists.exists()
+
+
+@pytest.mark.parametrize("option", ["--json", "--explain", "--mbr"])
+def test_a_bad_line_is_counted_once(model: Path, tmp_path: Path, option: str) -> None:
+    lists = ("--nbest", 2, "--nbest-out", tmp_path / "lists")
+    bad = ("--markup", "inclusive", "--skip-bad")
+    options = (option, "bleu") if option == "--mbr" else (option,)
+    ran = translated(model, "Ein Haus.\n<np>Ein Haus\n", *bad, *lists, *options)
+    assert ran.code == 0, ran.err
+    assert "bad markup: 1, first" in ran.err
 
 
 def test_long_sentences_are_cut_and_told(model: Path, tmp_path: Path) -> None:
@@ -284,6 +368,34 @@ def test_a_line_is_answered_before_the_next_one_comes(model: Path) -> None:
         assert running.wait(timeout=60) == 0
 
 
+def test_progress_on_a_terminal_leaves_a_redirected_output_alone(
+    model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("Ein Haus.\n" * 250)
+    ours, theirs = pty.openpty()
+    with (
+        (tmp_path / "out").open("wb") as out,
+        subprocess.Popen(
+            [*COMMAND, "translate", str(model), "--input", str(tmp_path / "text")],
+            stdout=out,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm"},
+        ) as running,
+    ):
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536):
+                shown += part
+        except OSError:
+            pass  # the other side is closed
+        assert running.wait(timeout=60) == 0
+    os.close(ours)
+    assert (tmp_path / "out").read_text() == "A house.\n" * 250
+    assert b"lines" in shown
+    assert b"A house" not in shown
+
+
 def test_an_interrupted_translation_ends_quietly(model: Path, tmp_path: Path) -> None:
     lists = tmp_path / "lists"
     with subprocess.Popen(
@@ -325,6 +437,8 @@ def test_a_reader_that_leaves_is_no_error(model: Path) -> None:
         (["--set", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
         (["--set", "stack=many"], "--set stack=many (give a number)"),
         (["--set", "stack=-1"], "stack cannot be -1"),
+        (["--set", "max_words=0"], "max_words cannot be 0 (give a whole number that is at least 2"),
+        (["--set", "max_words=1"], "max_words cannot be 1 (give a whole number that is at least 2"),
         (["--moses", "moses.ini"], "name MODEL, --moses INI or --cdec-grammar FILE, one of them"),
         (["--nbest", "3", "--nbest-out", "absent/x"], "there is no such directory"),
         (["--weights", "absent"], "absent: no such file or directory"),
@@ -344,9 +458,19 @@ def test_models_that_cannot_be_used_say_why(model: Path, tmp_path: Path) -> None
     ran = tunesmith("translate", tmp_path)
     assert ran.code == 2
     assert "model.toml is missing" in ran.err
-    (tmp_path / "w").write_text("LM0 1\n")
-    ran = tunesmith("translate", model, "--weights", tmp_path / "w")
-    assert "no weight is for a feature of this model (its features are lm, p(f|e)" in ran.err
+    (tmp_path / "model.toml").write_text("format = \n")
+    ran = tunesmith("translate", tmp_path)
+    assert "model.toml: not a model description: Invalid value (at line 1" in ran.err
+    assert "(correct it, or delete it and start the training again" in ran.err
+    file = tmp_path / "w"
+    file.write_text("LM0 1\n")
+    ran = tunesmith("translate", model, "--weights", file)
+    assert f"{file}: no weight is for a feature of this model (its features are lm, p(f" in ran.err
+    for text, remedy in (("much", "number (write a number)"), ("inf", "(write a finite number)")):
+        file.write_text(f"lm 1\nwords {text}\n")
+        ran = tunesmith("translate", model, "--weights", file)
+        assert f'{file}:2: the weight "{text}" is not a' in ran.err
+        assert remedy in ran.err
     part = shutil.copytree(model, tmp_path / "part")
     told = (part / "model.toml").read_text()
     (part / "model.toml").write_text(told.replace('"hiero.rules"', '"other.rules"'))
@@ -370,6 +494,21 @@ def test_a_grammar_of_cdec_is_used_as_it_is(model: Path) -> None:
     told = tunesmith("translate", "--cdec-grammar", grammar, "-i", file)
     assert told.code == 2
     assert "--lm" in told.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--moses", "absent.ini", "--kind", "hiero"], "--kind hiero of a configuration of Moses"),
+        (["--cdec-grammar", "absent", "--kind", "phrase"], "--kind phrase of a grammar"),
+    ],
+)
+def test_a_kind_that_others_do_not_have_is_refused(options: list[str], message: str) -> None:
+    ran = tunesmith("translate", *options)
+    assert ran.code == 2
+    assert f"{message} (leave --kind out" in ran.err
+    absent = tunesmith("translate", "--moses", "absent.ini", "--kind", "phrase")
+    assert "absent.ini: no such file" in absent.err
 
 
 def test_consensus_is_one_of_the_best(model: Path) -> None:

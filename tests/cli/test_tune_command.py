@@ -51,6 +51,22 @@ def test_tuning_makes_translations_better(world: Path, kind: str, space: str) ->
     assert right > 10
 
 
+@pytest.mark.parametrize(
+    ("tuner", "space", "sizes"),
+    [
+        ("mert", "forest", r"40 forests, [\d,]+ edges"),
+        ("mert", "list", r"40 lists, [\d,]+ hypotheses"),
+        ("mira", "list", "40 sentences"),
+        ("mira", "forest", "40 sentences"),
+    ],
+)
+def test_what_a_run_begins_with_has_its_own_name(
+    world: Path, tuner: str, space: str, sizes: str
+) -> None:
+    ran = tunesmith(*asked(world, "phrase", "-t", tuner, "--space", space, "--epochs", 1))
+    assert re.match(rf"{tuner} for bleu: {sizes}, \d+ features\n", ran.err), ran.err
+
+
 @pytest.mark.parametrize("tuner", ["kbmira", "pro", "rampion", "risk", "mira", "rm", "adagrad"])
 def test_every_kind_of_tuner_works_with_a_decoder(world: Path, tuner: str) -> None:
     ran = tunesmith(*asked(world, "phrase", "-t", tuner, "--epochs", 2, "--json"))
@@ -151,6 +167,16 @@ def test_any_decoder_can_be_tuned(world: Path) -> None:
     )
     assert ran.code == 2
     assert "status 1" in ran.err
+
+
+def test_blank_references_are_refused_by_line_with_what_can_be_done(world: Path) -> None:
+    blank = world / "blank.tgt"
+    lines = (world / "dev.tgt").read_text().splitlines()
+    blank.write_text("\n".join([*lines[:4], "", *lines[5:], ""]))
+    ran = tunesmith("tune", world / "model", "-s", world / "dev.src", "-r", blank)
+    assert ran.code == 2
+    remedy = "fill it in, or take the line out of source and references"
+    assert f"{blank}:5: the reference is blank ({remedy})" in ran.err
 
 
 def test_what_does_not_fit_is_refused(world: Path) -> None:

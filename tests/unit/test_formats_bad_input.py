@@ -234,7 +234,7 @@ def test_unequal_numbers_of_lists_and_references(tmp_path: Path) -> None:
 def test_blank_references(tmp_path: Path) -> None:
     one = write(tmp_path / "one", ["a", " ", ""])
     two = write(tmp_path / "two", ["A", "B", ""])
-    with pytest.raises(InputError, match=r"one:2: the reference of sentence 1 is blank") as caught:
+    with pytest.raises(InputError, match=r"one:2: the reference is blank") as caught:
         read_references([one, two])
     assert caught.value.remedy
     read = read_references([one, two], skip_bad=True)

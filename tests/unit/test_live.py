@@ -13,19 +13,20 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twins.lists import learnable
 from twins.quick import QUICK
 from twins.toy import POOR, make_world
 
 from tunesmith import Weights, _core, select, update
 from tunesmith.drivers import Epoch, Online, Task, with_regime
 from tunesmith.errors import InputError
-from tunesmith.live import LiveResult, tune_live
+from tunesmith.live import Keep, LiveResult, tune_live
 from tunesmith.loops import Passes, Setup
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.sources import Live
-from tunesmith.spaces import Pools, Spaces
+from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Kind, Model, Translator
 
 ONLINE = [name for name in PRESETS if isinstance(tuner := make_tuner(name), Online) and tuner.live]
@@ -223,6 +224,59 @@ class Fixed(Live):
 
     def decode(self, weights: Any, k: int | None = None) -> Spaces:
         return self.lists
+
+
+@dataclass(frozen=True)
+class Turning:
+    """A decoder that finds the same hypotheses with all weights, in another order."""
+
+    lists: Pools
+
+    @property
+    def references(self) -> list[list[str]]:
+        return self.lists.references or []
+
+    @property
+    def sources(self) -> list[str]:
+        return [""] * self.lists.sentences
+
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
+        return Forests.of_lists(self.lists).prune(weights)
+
+
+@dataclass(frozen=True)
+class Proposing:
+    """A tuner that has its mind made up."""
+
+    weights: Mapping[str, float]
+
+    def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
+        yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
+
+
+@pytest.mark.parametrize(
+    ("proposed", "keep", "reason"),
+    [
+        ({"quality": -1.0}, "best", "no decoding with other weights scored better than the start,"),
+        ({"quality": -1.0}, "heldout", "scored better on held-out text than the start"),
+        ({"quality": -1.0}, "last", "worse than the start"),
+        ({"quality": 1.0}, "best", "the weights have not changed"),
+        ({"quality": 2.0}, "best", "the weights have not changed"),
+    ],
+)
+def test_a_start_that_is_kept_for_want_of_better_is_told_from_unchanged_weights(
+    proposed: dict[str, float], keep: Keep, reason: str
+) -> None:
+    decoder = Turning(learnable(1))
+    held = [decoder] if keep == "heldout" else []
+    found = tune_live(
+        *(decoder, {"quality": 1.0}, "own", "bleu"),
+        tuner=Proposing(proposed),
+        iterations=2,
+        heldout=held,
+        keep=keep,
+    )
+    assert found.refused is not None and reason in found.refused
 
 
 class Forgetful(Live):

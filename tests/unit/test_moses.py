@@ -130,6 +130,52 @@ def test_a_cache_lies_where_it_may(
     assert not (ini.parent / "tunesmith-cache").exists()
 
 
+@pytest.mark.parametrize("ending", [".rules", ".tlm"])
+def test_a_damaged_file_of_the_cache_is_to_be_deleted(ini: Path, ending: str) -> None:
+    Model.of_moses(ini)
+    (kept,) = (ini.parent / "tunesmith-cache").glob(f"*{ending}")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="delete this file, it is made again") as refused:
+        Model.of_moses(ini)
+    assert refused.value.file == str(kept)
+    kept.unlink()
+    Model.of_moses(ini)
+    assert kept.read_bytes() == whole
+
+
+def test_an_empty_table_is_named(ini: Path) -> None:
+    with gzip.open(ini.parent / "table.gz", "wt"):
+        pass
+    for _ in range(2):
+        with pytest.raises(
+            InputError, match=r"table.gz: the phrase table is empty \(give the table"
+        ):
+            Model.of_moses(ini)
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_a_table_has_as_many_scores_as_is_said(ini: Path, count: int) -> None:
+    told = INI.replace("num-features=4", f"num-features={count}")
+    ini.write_text(told.replace("0= 0.2 0.2 0.2 0.2", "0=" + " 0.2" * count))
+    message = rf"ini:12: num-features={count}, but .*table.gz has 4 scores \(write num-features=4"
+    with pytest.raises(InputError, match=message):
+        Model.of_moses(ini)
+
+
+def test_weights_may_stand_one_by_one(ini: Path) -> None:
+    whole = read_config(ini).weights
+    single = "".join(f"TranslationModel0_{number}= 0.2\n" for number in range(1, 5))
+    ini.write_text(INI.replace("TranslationModel0= 0.2 0.2 0.2 0.2\n", single))
+    assert read_config(ini).weights == whole
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_not_finite_are_refused(ini: Path, weight: float) -> None:
+    with pytest.raises(InputError, match=rf"the weight of PhrasePenalty0 is {weight} \(give a fin"):
+        Model.of_moses(ini).translator({"LM0": 1.0, "PhrasePenalty0": weight})
+
+
 def test_a_damaged_table_leaves_nothing_behind(ini: Path) -> None:
     with gzip.open(ini.parent / "table.gz", "wt") as file:
         file.write("das haus ||| the house\n")
@@ -152,7 +198,38 @@ def test_a_damaged_table_leaves_nothing_behind(ini: Path) -> None:
         ("path=table", "path=absent", r"no text file at .*absent, which TranslationModel0 names"),
         ("path=table", "size=3", r"TranslationModel0 has no path="),
         ("num-features=4", "num-features=four", r"num-features=four"),
-        ("TranslationModel0= 0.2", "TranslationModel0=", r"TranslationModel0 has 4 values and 3 w"),
+        ("num-features=6", "num-features=3", r"num-features=3, but LexicalReordering has 6"),
+        (
+            "TranslationModel0= 0.2",
+            "TranslationModel0=",
+            r"ini:20: TranslationModel0 has 4 values and 3 w",
+        ),
+        ("0= 0.2 0.2", "0= 0.2 0.2 0.2", r"ini:20: TranslationModel0 has 4 values and 5 weights"),
+        ("LM0= 0.5\n", "", r"ini:15: LM0 has 1 values and 0 weights"),
+        ("LM0= 0.5\n", "LM0= 0.5\nFoo0= 3\n", r"ini:24: no line of \[feature\] has the name Foo0"),
+        (
+            "Distortion\n",
+            "",
+            r"ini:21: no line of \[feature\] has the name Distortion0 \(take it out",
+        ),
+        ("LM0= 0.5", "LM0= much", r'ini:23: the weight "much" is not a number \(write a number\)'),
+        (
+            "[weight]\n",
+            "[xml-input]\nconstraint\n[weight]\n",
+            r"ini:17: \[xml-input\] 'constraint' \(use one of exclusive, inclusive, ignore, pass",
+        ),
+        (
+            "[weight]\n",
+            "[stack]\n-5\n[weight]\n",
+            r"ini:17: \[stack\] '-5' is not a whole number of at least 0 \(correct it, or take",
+        ),
+        ("[weight]\n", "[s]\n2.5\n[weight]\n", r"ini:17: \[stack\] '2.5' is not a whole number"),
+        ("[weight]\n", "[b]\nnan\n[weight]\n", r"\[beam-threshold\] 'nan' is not a number of at"),
+        (
+            "limit]\n4",
+            "limit]\n-2",
+            r"\[distortion-limit\] '-2' is not a whole number of at least -1",
+        ),
         ("KENLM name", "KENLM path=x\nKENLM name", r"ini:16: a second language model"),
         ("KENLM name=LM0 factor=0 path=lm.arpa order=2\n", "", r"no language model"),
         ("[distortion-limit]\n4", "[distortion-limit]\nfar", r"\[distortion-limit\] 'far' is not"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tunesmith import InputError
 from tunesmith._core import Decoder, Pools, Translator
 from tunesmith.lm import estimate
 from tunesmith.training.rules import (
@@ -69,7 +70,7 @@ def test_orientation_is_to_the_last_phrase_or_to_its_block(
     """After `b`, then `a`, `c` goes on where the two together end, but not where `a` does."""
     decoder = Decoder.phrase(folder / table, folder / "lm.arpa")
     translator = decoder.translator([("lm", 1.0)], [*SEARCH, ("phrase_limit", 1.0)])
-    forced, _ = translator.force(["a b c"], ["B A C"], 10)
+    forced, _, _ = translator.force(["a b c"], ["B A C"], 10)
     assert forced.hypotheses == 1
     found = dict(forced.features(0))
     name = f"{table[:-1]}-previous-"
@@ -96,22 +97,60 @@ def test_bins_hold_partial_translations(folder: Path) -> None:
     assert all({"A", "B", "C", "D"} <= set(text.split()) for text in texts)
 
 
+def test_bins_of_a_sentence_that_is_cut_stand_behind_its_first_pieces(folder: Path) -> None:
+    decoder = Decoder.phrase(folder / "words", folder / "lm.arpa")
+    weights = {name: 0.1 + 0.07 * place for place, name in enumerate(decoder.dense)}
+    translator = decoder.translator(list(weights.items()), [*SEARCH, ("max_words", 2.0)])
+    bins, _, covered = translator.bins(["d c b a d"], potential=False)
+    assert covered == [1, 2, 3, 4, 5]
+    assert np.allclose(scores(bins, weights), bins.scores, atol=1e-3)
+    (whole,) = translator.translate(["d c b a d"])
+    assert whole.pieces == 3
+    texts = bins.texts(np.arange(bins.hypotheses))
+    starts = bins.starts
+    assert texts[starts[4]] == whole.text
+    first = texts[starts[1]]
+    assert first and all(text.startswith(f"{first} ") for text in texts[starts[2] :])
+    potential = translator.bins(["d c b a d"])[0].texts(np.arange(bins.hypotheses))
+    rests = [bins.extra(position) for position in range(bins.hypotheses)]
+    assert potential == [f"{text} {rest}".strip() for text, rest in zip(texts, rests, strict=True)]
+    assert all({"A", "B", "C", "D"} <= set(text.split()) for text in potential)
+
+
 def test_references_are_reached_or_how_far(folder: Path) -> None:
-    translator, _ = decoders(folder, "words")
-    lines = ["d c b a", "d c b a", "b x a"]
-    forced, reached = translator.force(lines, ["A B C D", "A B Z", "x A B"], 5)
+    translator, weights = decoders(folder, "words")
+    lines = ["d c b a", "d c b a", "b x a", "a b", ""]
+    wanted = ["A B C D", "A B Z", "x A B", "Z", "A"]
+    forced, reached, whole = translator.force(lines, wanted, 5)
     starts = forced.starts
-    assert list(np.diff(starts) > 0) == [True, False, True]
-    assert reached == [4, 2, 3]
-    assert set(forced.texts(np.arange(starts[1]))) == {"A B C D"}
-    with pytest.raises(ValueError, match="as many references"):
+    assert reached == [4, 2, 3, 0, 0]
+    assert whole == [True, False, True, False, False]
+    for place, (reference, words) in enumerate(zip(wanted, reached, strict=True)):
+        texts = set(forced.texts(np.arange(starts[place], starts[place + 1])))
+        assert texts == {" ".join(reference.split()[:words])}
+    assert np.allclose(scores(forced, weights), forced.scores, atol=1e-3)
+    with pytest.raises(InputError, match="1 references for 5 lines"):
         translator.force(lines, ["A"])
+    assert translator.force([""], [""])[2] == [True]
+
+
+def test_forced_bins_hold_what_leads_to_the_reference(folder: Path) -> None:
+    translator, _ = decoders(folder, "words")
+    bins, lines, covered = translator.bins(
+        ["d c b a", "d c b a"], potential=False, references=["A B C D", "A B Z"]
+    )
+    assert (lines, covered) == ([0] * 4 + [1] * 4, [1, 2, 3, 4] * 2)
+    starts = bins.starts
+    for place, reference in enumerate(["A B C D"] * 4 + ["A B"] * 4):
+        found = bins.texts(np.arange(starts[place], starts[place + 1]))
+        assert all(f"{reference} ".startswith(f"{text} ") for text in found)
+    assert starts[4] > starts[3] and starts[8] == starts[7]
 
 
 def test_only_phrases_have_bins(folder: Path) -> None:
     decoder = Decoder.hiero(folder / "rules", folder / "lm.arpa")
     translator = decoder.translator([("lm", 1.0)], [])
-    with pytest.raises(ValueError, match="beam bins"):
+    with pytest.raises(InputError, match="beam bins"):
         translator.bins(LINES)
-    with pytest.raises(ValueError, match="forced to a reference"):
+    with pytest.raises(InputError, match="forced to a reference"):
         translator.force(LINES, LINES)

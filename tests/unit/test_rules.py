@@ -115,6 +115,16 @@ def test_hierarchical_rules_have_gaps_and_the_scores_of_cdec(hiero: RuleTable) -
     assert -1 in root and -2 not in root
 
 
+@pytest.mark.parametrize("source", ["[X] haus [X]", "[1] haus [2]", "[X,1] haus [X,2]"])
+def test_gaps_are_found_in_every_form_in_which_they_are_shown(
+    hiero: RuleTable, phrases: RuleTable, source: str
+) -> None:
+    (rule,) = find(hiero, source)
+    assert rule.source == ("[X,1]", "haus", "[X,2]")
+    assert rule.target == ("[X,1]", "house", "[X,2]")
+    assert find(hiero, f"{source} [X]") == find(phrases, source) == []
+
+
 def test_limits_of_hierarchical_rules_hold(tmp_path: Path) -> None:
     options = HieroOptions(max_symbols=2, max_gaps=1, max_span=2)
     made = make_hiero_table(corpus(tmp_path), tmp_path / "t", options)

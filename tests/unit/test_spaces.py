@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from twins.lists import Array, WordOverlap, learnable
 
-from tunesmith import InputError, Pools, get_metric
+from tunesmith import Forests, InputError, Pools, get_metric
 
 FEATURES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -86,8 +86,29 @@ def test_the_best_is_the_first_among_equals() -> None:
 def test_weights_of_unknown_features_weigh_nothing() -> None:
     pools = made()
     assert pools.vector({"b": 2.0, "unheard-of": 9.0}).tolist() == [0.0, 2.0]
-    # A vector may be shorter than the names: those of held-out lists come after the others.
-    assert pools.best(np.array([1.0])).tolist() == [1, -1, 2]
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], []])
+def test_weights_that_do_not_fit_the_names_are_refused(weights: Any) -> None:
+    pools = made()
+    for space in (pools, Forests.of_lists(pools)):
+        with pytest.raises(InputError, match=r"for 2 features \(give one weight per name"):
+            space.best(np.array(weights))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_refused_by_name(value: float) -> None:
+    pools = made()
+    for space in (pools, Forests.of_lists(pools)):
+        for weights in (np.array([0.0, value]), {"b": value}):
+            with pytest.raises(InputError, match=rf"of b is {value} \(give a finite number"):
+                space.best(weights)
+
+
+def test_features_that_only_held_out_lists_have_come_last() -> None:
+    pools = made().aligned(["b", "new"])
+    assert pools.names == ["b", "new", "a"]
+    assert pools.best(np.array([0.0, 0.0, 1.0])).tolist() == made().best({"a": 1.0}).tolist()
 
 
 def test_an_empty_list_scores_as_a_blank_output() -> None:

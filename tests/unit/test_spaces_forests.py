@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins.lists import learnable
+from twins.lists import Array, learnable
+from twins.toy import POOR, make_world
 
 from tunesmith import Forests, InputError, Pools, get_metric, tune
 from tunesmith.metrics.bleu import Bleu
+from tunesmith.translation import Kind, Model
 
 WEIGHTS = np.array([1.0, 0.5, -0.3, 0.4])
 
@@ -78,6 +80,13 @@ def test_joined_forests_share_their_features_by_name() -> None:
     assert outputs[0] + outputs[1] == outputs[2]
 
 
+def test_joined_and_merged_forests_look_as_far_as_the_widest_of_them() -> None:
+    parts = [forests(k=7, pops=30), forests(k=9, pops=3)]
+    for both in (Forests.join(parts), Forests.merge(parts)):
+        assert (both.k, both.pops) == (9, 30)
+    assert Forests.join([]).sentences == 0
+
+
 def test_merged_forests_choose_among_all_that_was_found() -> None:
     lists = learnable(3), learnable(4)
     made = [Forests.of_lists(part) for part in lists]
@@ -94,6 +103,72 @@ def test_pruned_forests_keep_the_best() -> None:
         assert pruned.hypotheses < made.hypotheses
         best = [space.outputs(space.best(WEIGHTS)) for space in (made, pruned)]
         assert best[0] == best[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"beam": np.nan}, "from 0 on"),
+        ({"beam": -1.0}, "from 0 on"),
+        ({"density": np.nan}, "from 0 on"),
+        ({"density": -1.0}, "from 0 on"),
+        ({"posterior": np.nan}, "from 0 to 1"),
+        ({"posterior": -0.1}, "from 0 to 1"),
+        ({"posterior": 2.0}, "from 0 to 1"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(options: dict[str, float], remedy: str) -> None:
+    ((name, value),) = options.items()
+    with pytest.raises(InputError, match=rf"the {name} is {value} \(give a number {remedy}\)"):
+        forests().prune(WEIGHTS, **options)
+
+
+@pytest.mark.parametrize("k", [-1, 2**70])
+def test_lists_of_an_impossible_length_are_refused(k: int) -> None:
+    with pytest.raises(InputError, match=f"k is {k}"):
+        forests().kbest(WEIGHTS, k)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 5), st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+def test_expectations_of_a_list_are_sums_over_it(seed: int, alpha: float) -> None:
+    lists = learnable(seed, empty=[2])
+    found = Forests.of_lists(lists).expectations(WEIGHTS, alpha)
+    assert found[2] == {}
+    assert found == expected(lists, WEIGHTS, alpha)
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_expectations_of_a_forest_are_sums_over_all_derivations(tmp_path: Path, kind: Kind) -> None:
+    model = Model.load(make_world(tmp_path) / "model", kind)
+    lines = ["das kleine haus ein buch hat", "ein auto", "das rote brot"]
+    made = model.translator(POOR[kind]).forests(lines).prune(POOR[kind], density=20.0)
+    lists = made.kbest(POOR[kind], 10_000, unique=False)
+    count = np.diff(lists.core.starts)
+    assert count.max() > 100 and count == pytest.approx(10 ** made.sizes()["derivations"])
+    for alpha in (0.3, 1.0):
+        wanted = expected(lists, made.vector(POOR[kind]), alpha)
+        assert made.expectations(POOR[kind], alpha) == wanted
+
+
+def expected(lists: Pools, weights: Array, alpha: float) -> list[dict[str, float]]:
+    """Return the mean of the features of each list, every hypothesis as often as it is probable."""
+    found: list[dict[str, float]] = []
+    for a, b in itertools.pairwise(lists.core.starts.tolist()):
+        rows = [lists.core.features(at) for at in range(a, b)]
+        scores = [sum(weights[lists.names.index(n)] * v for n, v in row) for row in rows]
+        mass = np.exp(alpha * (np.array(scores) - max(scores, default=0.0)))
+        sums: dict[str, float] = {}
+        for row, share in zip(rows, mass / mass.sum(), strict=True):
+            for name, value in row:
+                sums[name] = sums.get(name, 0.0) + share * value
+        found.append(pytest.approx(sums, rel=1e-5, abs=1e-6))
+    return found
+
+
+def test_a_factor_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(InputError, match="alpha is nan"):
+        forests().expectations(WEIGHTS, np.nan)
 
 
 def test_an_oracle_is_better_than_the_model_and_the_worst_is_worse() -> None:

@@ -11,7 +11,18 @@ import pytest
 from twins.lists import NAMES, Array, WordOverlap, counted, learnable
 from twins.quick import QUICK
 
-from tunesmith import PRESETS, InputError, Pools, Result, Weights, get_metric, select, tune, update
+from tunesmith import (
+    PRESETS,
+    Forests,
+    InputError,
+    Pools,
+    Result,
+    Weights,
+    get_metric,
+    select,
+    tune,
+    update,
+)
 from tunesmith.drivers import Epoch, Online, Task
 from tunesmith.moments import recover_weights
 from tunesmith.tuning import average_direction, fold_parts, limits
@@ -106,9 +117,9 @@ def test_without_scores_learning_starts_at_nothing() -> None:
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        (np.zeros(3), "3 start weights for 4 features"),
-        ([np.nan, 0, 0, 0], "not finite"),
-        ({"lm": np.inf}, "not finite"),
+        (np.zeros(3), "for 4 features"),
+        ([np.nan, 0, 0, 0], "is nan"),
+        ({"lm": np.inf}, "the weight of lm is inf"),
     ],
 )
 def test_start_weights_that_do_not_fit_are_refused(start: Any, message: str) -> None:
@@ -193,6 +204,16 @@ def test_heldout_lists_may_have_other_features_in_another_order(metric: str) -> 
     result = tune(pools, "mira", metric, heldout=same, threads=1)
     other = tune(pools, "mira", metric, heldout=shuffled, threads=1)
     assert (other.heldout, other.heldout_start) == (result.heldout, result.heldout_start)
+
+
+def test_heldout_forests_may_have_other_features_in_another_order() -> None:
+    pools = Forests.of_lists(learnable(1))
+    names = ["extra", "noise", "words", "quality", "lm"]
+    same, shuffled = (
+        tune(pools, tuner=Stay([0.2, 0.1, 0.0, 0.3]), start=np.array(GOOD), heldout=held)
+        for held in (Forests.of_lists(learnable(2)), Forests.of_lists(learnable(2, names=names)))
+    )
+    assert (same.heldout, same.heldout_start) == (shuffled.heldout, shuffled.heldout_start)
 
 
 def test_weights_may_be_kept_by_the_heldout_score() -> None:
@@ -330,10 +351,16 @@ def test_a_tuned_score_below_the_start_is_refused() -> None:
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = tune(learnable(1), tuner=Stay([np.nan, 1.0, 0.0, 0.0]))
-    assert result.refused is not None and "finite" in result.refused
+    for more in ({}, {"heldout": learnable(2)}, {"folds": 2}, {"seeds": 2}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = tune(learnable(1), tuner=Stay([np.nan, 1.0, np.inf, 0.0]), **more)
+        assert result.refused is not None and "finite" in result.refused
+
+
+def test_weights_that_were_finite_once_are_kept() -> None:
+    result = tune(learnable(1), tuner=Stay(GOOD, [np.nan] * 4))
+    assert result.refused is None and dict(result.weights) == dict(zip(NAMES, GOOD, strict=True))
 
 
 def test_a_score_that_is_no_number_is_refused() -> None:

@@ -1,6 +1,6 @@
 //! `Decoder`, `Translator` and `Translation`: models that translate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
@@ -35,15 +35,23 @@ enum Model {
     Hiero(Arc<hiero::Model>),
 }
 
+/// Tables of up to this many bytes are read as a whole when they are opened, for their checksum.
+const SOON_READ: u64 = 1 << 30;
+
+fn is_soon_read(file: &Path) -> bool {
+    file.metadata().is_ok_and(|told| told.len() <= SOON_READ)
+}
+
 /// Moses' labels: language model, phrase table, the number of its scores, reordering.
 type Labels = (String, String, usize, Option<String>);
 
 #[pymethods]
 impl Decoder {
     /// A phrase-based model from its files. `moses` gives the labels of a Moses configuration;
-    /// without, features have the names of the table's columns.
+    /// without, features have the names of the table's columns. `verify` says whether the table's
+    /// checksum is looked at; if it does not, that of tables up to a gigabyte is.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=false,
+    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=None,
                         own=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn phrase(
@@ -53,12 +61,12 @@ impl Decoder {
         moses: Option<Labels>,
         templates: Vec<String>,
         folder: Option<PathBuf>,
-        verify: bool,
+        verify: Option<bool>,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
         let (extras, failure) = features::make(py, &templates, folder, own)?;
         let load = move || {
-            let table = Table::open(&table, verify)?;
+            let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
             let lm = Lm::load(&lm)?;
             let dense = match &moses {
                 None => phrase::Dense::of_table(&table),
@@ -76,7 +84,7 @@ impl Decoder {
     /// and all words may stand for themselves; without, features have the names of the table's
     /// columns.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=false,
+    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=None,
                         own=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn hiero(
@@ -86,12 +94,12 @@ impl Decoder {
         cdec: bool,
         templates: Vec<String>,
         folder: Option<PathBuf>,
-        verify: bool,
+        verify: Option<bool>,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
         let (extras, failure) = features::make(py, &templates, folder, own)?;
         let load = move || {
-            let table = Table::open(&table, verify)?;
+            let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
             let lm = Lm::load(&lm)?;
             let dense = match cdec {
                 true => hiero::Dense::of_cdec(&table),
@@ -338,8 +346,9 @@ impl Translator {
         Ok(pools)
     }
 
-    /// The `k` best derivations of each reference as lists that are empty where it cannot be
-    /// reached; and how many of its words can be, from its beginning.
+    /// The `k` best derivations of each reference, or if there are none of the longest part of it
+    /// that can be reached from its beginning; how many words that has; and whether it is a
+    /// translation of the whole line.
     #[pyo3(signature = (lines, references, k=1, threads=0, markup="none"))]
     fn force(
         &self,
@@ -349,29 +358,27 @@ impl Translator {
         k: usize,
         threads: usize,
         markup: &str,
-    ) -> PyResult<(Pools, Vec<usize>)> {
-        if lines.len() != references.len() {
-            return Err(PyValueError::new_err("as many references as lines are wanted"));
-        }
+    ) -> PyResult<(Pools, Vec<usize>, Vec<bool>)> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let pairs: Vec<_> = inputs.iter().zip(&references).collect();
+        let pairs = pairs(&inputs, &references)?;
         let (pools, reached) = self.pools(py, threads, &pairs, |(input, reference), list| {
             let words: Vec<&str> = reference.split_whitespace().collect();
             let (found, reached) = force(&*self.decoder, input, &words)?;
             found.list(k, false, false, self.collected(), list);
             Some(reached)
         })?;
-        let reached: Option<Vec<usize>> = reached.into_iter().collect();
-        let reached = reached.ok_or_else(|| {
-            PyValueError::new_err("only a phrase-based decoder can be forced to a reference")
-        })?;
-        Ok((pools, reached))
+        let reached: Option<Vec<_>> = reached.into_iter().collect();
+        let reached = reached.ok_or_else(|| only_phrases("can be forced to a reference"))?;
+        let (words, whole) = reached.iter().map(|one| (one.words, one.is_whole)).unzip();
+        Ok((pools, words, whole))
     }
 
     /// The partial translations that the search kept, a list for each line and number of covered
     /// words, best estimate first; with `potential` each is followed by the best translation of
-    /// what is left. Also the line of each list, and how many words it covers.
-    #[pyo3(signature = (lines, potential=true, threads=0, markup="none"))]
+    /// what is left, which is its extra text. Also the line of each list, and how many words it
+    /// covers. With `references` only what leads to them, or to a part of them, is kept, and
+    /// nothing of it is lost.
+    #[pyo3(signature = (lines, potential=true, threads=0, markup="none", references=None))]
     fn bins(
         &self,
         py: Python<'_>,
@@ -379,11 +386,25 @@ impl Translator {
         potential: bool,
         threads: usize,
         markup: &str,
+        references: Option<Vec<String>>,
     ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
         let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let (pools, bins) = self.pools(py, threads, &inputs, |input, list| {
+        let pairs: Vec<_> = match &references {
+            None => inputs.iter().map(|input| (input, None)).collect(),
+            Some(all) => {
+                pairs(&inputs, all)?.into_iter().map(|(one, to)| (one, Some(to))).collect()
+            }
+        };
+        let (pools, bins) = self.pools(py, threads, &pairs, |(input, reference), list| {
             let mut collected = self.collected();
-            let bins = decode(&*self.decoder, input).bins(&mut collected)?;
+            let found = match reference {
+                None => decode(&*self.decoder, input),
+                Some(reference) => {
+                    let words: Vec<&str> = reference.split_whitespace().collect();
+                    force(&*self.decoder, input, &words)?.0
+                }
+            };
+            let bins = found.bins(&mut collected)?;
             for bin in &bins {
                 list.sentence(None);
                 for partial in bin {
@@ -391,6 +412,7 @@ impl Translator {
                         text: &partial.string(potential),
                         features: &self.with_dense(&partial.features),
                         score: Some(f64::from(partial.score)),
+                        extra: &partial.rest,
                         ..Hypothesis::default()
                     });
                 }
@@ -399,8 +421,7 @@ impl Translator {
             Some(bins.len())
         })?;
         let bins: Option<Vec<usize>> = bins.into_iter().collect();
-        let bins =
-            bins.ok_or_else(|| PyValueError::new_err("only a phrase-based decoder has beam bins"))?;
+        let bins = bins.ok_or_else(|| only_phrases("has beam bins"))?;
         let places = bins.iter().enumerate();
         let places = places.flat_map(|(line, &bins)| (1..=bins).map(move |at| (line, at)));
         let (of, covered) = places.unzip();
@@ -431,6 +452,26 @@ impl Translator {
         self.failure.check(py)?;
         Ok(Forests::new(all))
     }
+}
+
+fn pairs<'i, 'a>(
+    inputs: &'i [Input<'a>],
+    references: &'i [String],
+) -> PyResult<Vec<(&'i Input<'a>, &'i String)>> {
+    if inputs.len() != references.len() {
+        return Err(py_err(
+            Error::new(format!("{} references for {} lines", references.len(), inputs.len()))
+                .remedy("give one reference for each line"),
+        ));
+    }
+    Ok(inputs.iter().zip(references).collect())
+}
+
+fn only_phrases(what: &str) -> PyErr {
+    py_err(
+        Error::new(format!("only a phrase-based decoder {what}"))
+            .remedy("load the model with kind=\"phrase\""),
+    )
 }
 
 fn named(reading: &Reading, names: &Names) -> Vec<(String, f32)> {

@@ -1,5 +1,6 @@
 //! A sentence as it comes in: words, and what the user says about some of them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use tunesmith_text::{Error, Result};
@@ -7,8 +8,9 @@ use tunesmith_text::{Error, Result};
 /// A sentence to translate: its words, and translations that are given for some of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Input<'a> {
-    pub words: Vec<&'a str>,
+    pub words: Vec<Cow<'a, str>>,
     pub given: Vec<Given>,
+    pub placeholders: Vec<Placeholder>,
     /// No phrase may reach across these places (each before the word of that number).
     pub walls: Vec<usize>,
     /// Spans that must be translated as a whole before anything else.
@@ -24,6 +26,17 @@ pub struct Given {
     pub score: f32,
     /// No other phrase may touch the span.
     pub exclusive: bool,
+}
+
+/// A word that stands for something that the model need not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placeholder {
+    /// Its place in the sentence.
+    pub at: usize,
+    /// What translations have in its place.
+    pub word: String,
+    /// What comes out instead.
+    pub entity: String,
 }
 
 /// What markup in the input means.
@@ -51,24 +64,26 @@ impl Markup {
 
 impl<'a> Input<'a> {
     pub fn plain(text: &'a str) -> Input<'a> {
-        Input { words: text.split_whitespace().collect(), ..Input::default() }
+        let words = text.split_whitespace().map(Cow::Borrowed).collect();
+        Input { words, ..Input::default() }
     }
 
     /// Reads markup as Moses does:
     /// `<np translation="the house||a house" prob="0.8||0.2">das haus</np>` gives translations,
     /// `<wall/>` is a place that no phrase may reach across, `<zone>das haus</zone>` must be
-    /// translated as a whole, `<ne entity="100" …>@num@</ne>` is looked up by what is inside and
-    /// comes out as the entity.
+    /// translated as a whole, `<ne entity="100" translation="@num@">@num@</ne>` is a placeholder:
+    /// the model translates the word inside, and where the translation (the word itself if none is
+    /// told) comes out, the entity is put. `&lt;`, `&gt;`, `&quot;` and `&amp;` are characters.
     pub fn parse(text: &'a str, markup: Markup) -> Result<Input<'a>> {
         let mut input = Input::default();
-        if markup == Markup::None || !text.contains('<') {
+        if markup == Markup::None {
             return Ok(Input::plain(text));
         }
         let mut open: Vec<(Tag<'a>, usize)> = Vec::new();
         let mut rest = text;
         while let Some(at) = rest.find('<') {
-            input.words.extend(rest[..at].split_whitespace());
-            let end = rest[at..].find('>').ok_or_else(|| bad("a tag is not closed by >"))? + at;
+            input.read(&rest[..at]);
+            let end = end_of_tag(&rest[at..]).ok_or_else(|| bad("a tag is not closed by >"))? + at;
             let inside = rest[at + 1..end].trim();
             rest = &rest[end + 1..];
             if let Some(name) = inside.strip_prefix('/') {
@@ -92,11 +107,20 @@ impl<'a> Input<'a> {
                 (false, _) => open.push((tag, input.words.len())),
             }
         }
-        input.words.extend(rest.split_whitespace());
+        input.read(rest);
+        // What the user translates as a whole has no walls inside.
+        let Input { walls, given, .. } = &mut input;
+        let whole = given.iter().filter(|given| given.exclusive).map(|given| &given.span);
+        walls.retain(|wall| !whole.clone().any(|span| span.start < *wall && *wall < span.end));
         match open.pop() {
             Some((tag, _)) => Err(bad(&format!("<{}> is never closed", tag.name))),
             None => Ok(input),
         }
+    }
+
+    /// Adds words that stand between tags.
+    fn read(&mut self, text: &'a str) {
+        self.words.extend(text.split_whitespace().map(unescaped));
     }
 
     fn close(&mut self, tag: &Tag<'a>, start: usize, markup: Markup) -> Result<()> {
@@ -105,8 +129,17 @@ impl<'a> Input<'a> {
             self.zones.push(span);
             return Ok(());
         }
-        let translations = tag.get("entity").or(tag.get("translation")).or(tag.get("english"));
-        let Some(translations) = translations else { return Ok(()) };
+        let translations = tag.get("translation").or(tag.get("english"));
+        if let Some(entity) = tag.get("entity").filter(|_| span.len() == 1) {
+            let word = translations.map_or(self.words[start].clone(), unescaped);
+            self.placeholders.push(Placeholder {
+                at: start,
+                word: word.trim().to_owned(),
+                entity: unescaped(entity).trim().to_owned(),
+            });
+            return Ok(());
+        }
+        let Some(translations) = tag.get("entity").or(translations) else { return Ok(()) };
         if span.is_empty() {
             return Err(bad(&format!("<{}> has no words inside", tag.name)));
         }
@@ -123,9 +156,18 @@ impl<'a> Input<'a> {
             return Err(bad("there are not as many probabilities as translations"));
         }
         for (translation, probability) in translations.iter().zip(probabilities) {
+            let translation = unescaped(translation);
+            let words: Vec<String> = translation.split_whitespace().map(str::to_owned).collect();
+            if words.len() > usize::from(u16::MAX) {
+                return Err(bad(&format!(
+                    "a translation in <{}> has {} words",
+                    tag.name,
+                    words.len()
+                )));
+            }
             self.given.push(Given {
                 span: span.clone(),
-                words: unescaped(translation).split_whitespace().map(str::to_owned).collect(),
+                words,
                 score: probability.ln(),
                 exclusive: markup == Markup::Exclusive,
             });
@@ -146,15 +188,15 @@ impl<'a> Input<'a> {
     }
 
     /// Pieces of at most about `limit` words, cut behind punctuation where there is some and never
-    /// inside what the user marked.
+    /// inside what the user marked, be it longer than a piece.
     pub fn pieces(&self, limit: usize) -> Vec<Input<'a>> {
         let limit = limit.max(2);
         if self.words.len() <= limit {
             return vec![self.clone()];
         }
-        let whole = |cut: usize| {
-            let splits = |span: &Range<usize>| span.start < cut && cut < span.end;
-            self.zones.iter().any(splits) || self.given.iter().any(|given| splits(&given.span))
+        let may_cut = |cut: &usize| {
+            let splits = |span: &Range<usize>| span.start < *cut && *cut < span.end;
+            !self.zones.iter().any(splits) && !self.given.iter().any(|given| splits(&given.span))
         };
         let mut pieces = Vec::new();
         let mut start = 0;
@@ -162,9 +204,11 @@ impl<'a> Input<'a> {
             let mut end = self.words.len();
             if end - start > limit {
                 let ends = |word: &str| word.chars().all(|letter| letter.is_ascii_punctuation());
-                let cuts = || (start + limit / 2..=start + limit).rev().filter(|&cut| !whole(cut));
-                let behind = cuts().find(|&cut| ends(self.words[cut - 1]));
-                end = behind.or_else(|| cuts().next()).unwrap_or(start + limit);
+                let (half, most) = (start + limit / 2, start + limit);
+                let mut cuts = (half..=most).rev().filter(may_cut);
+                let behind = cuts.clone().find(|&cut| ends(&self.words[cut - 1]));
+                let anywhere = (start + 1..half).rev().chain(most + 1..end).find(may_cut);
+                end = behind.or_else(|| cuts.next()).or(anywhere).unwrap_or(end);
             }
             pieces.push(self.piece(start..end));
             start = end;
@@ -179,6 +223,9 @@ impl<'a> Input<'a> {
             words: self.words[range.clone()].to_vec(),
             given: (self.given.iter().filter(|given| inside(&given.span)))
                 .map(|given| Given { span: moved(&given.span), ..given.clone() })
+                .collect(),
+            placeholders: (self.placeholders.iter().filter(|one| range.contains(&one.at)))
+                .map(|one| Placeholder { at: one.at - range.start, ..one.clone() })
                 .collect(),
             walls: (self.walls.iter().filter(|wall| range.contains(wall)))
                 .map(|wall| wall - range.start)
@@ -220,13 +267,31 @@ impl<'a> Tag<'a> {
     }
 }
 
-fn unescaped(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return text.into();
+    }
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
+    text.replace("&amp;", "&").into()
+}
+
+/// Where the > of a tag is; one in quotes is part of a value.
+fn end_of_tag(text: &str) -> Option<usize> {
+    let mut quote = None;
+    text.char_indices().find_map(|(at, letter)| {
+        match (quote, letter) {
+            (None, '>') => return Some(at),
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), _) if open == letter => quote = None,
+            _ => {}
+        }
+        None
+    })
 }
 
 fn bad(message: &str) -> Error {
     Error::new(format!("the markup cannot be read: {message}"))
-        .remedy("write <tag translation=\"…\">words</tag>, or turn markup off and escape < as &lt;")
+        .remedy("write <tag translation=\"…\">words</tag>, and &lt; for a < that opens no tag")
 }
 
 #[cfg(test)]
@@ -263,12 +328,52 @@ mod tests {
     }
 
     #[test]
+    fn escapes_are_characters() {
+        let text = "3 &lt; 5 <n translation=\"a > b &amp; &amp;lt;\">x&amp;y</n>";
+        let input = Input::parse(text, Markup::Exclusive).unwrap();
+        assert_eq!(input.words, ["3", "<", "5", "x&y"]);
+        assert_eq!(input.given[0].words, ["a", ">", "b", "&", "&lt;"]);
+        assert_eq!(Input::parse("&lt;", Markup::None).unwrap().words, ["&lt;"]);
+    }
+
+    #[test]
+    fn a_word_stands_for_an_entity() {
+        let text = "es kostet <ne translation=\"@num@\" entity=\"100\">@num@</ne> <ne entity='€'>@cur@</ne>";
+        let input = Input::parse(text, Markup::Exclusive).unwrap();
+        assert!(input.given.is_empty() && input.allows(&(1..4)));
+        let told: Vec<_> =
+            input.placeholders.iter().map(|p| (p.at, &*p.word, &*p.entity)).collect();
+        assert_eq!(told, [(2, "@num@", "100"), (3, "@cur@", "€")]);
+        assert_eq!(input.piece(2..4).placeholders[1].at, 1);
+    }
+
+    #[test]
+    fn what_is_given_as_a_whole_has_no_walls() {
+        let text = "<wall/> a <n translation=\"x\"><wall/> b <wall/> c <wall/></n> d";
+        assert_eq!(Input::parse(text, Markup::Exclusive).unwrap().walls, [0, 1, 3]);
+        assert_eq!(Input::parse(text, Markup::Inclusive).unwrap().walls, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn nothing_is_cut_that_was_marked() {
+        let text = "a <n translation=\"x\">b c d e</n> f g <zone> h i j k l m n o </zone> p q";
+        for limit in 2..20 {
+            let input = Input::parse(text, Markup::Exclusive).unwrap();
+            let pieces = input.pieces(limit);
+            let words: Vec<_> = pieces.iter().flat_map(|piece| piece.words.clone()).collect();
+            assert_eq!(words, input.words);
+            assert_eq!(pieces.iter().map(|piece| piece.given.len()).sum::<usize>(), 1, "{limit}");
+            assert_eq!(pieces.iter().map(|piece| piece.zones.len()).sum::<usize>(), 1, "{limit}");
+        }
+    }
+
+    #[test]
     fn long_sentences_are_cut_behind_punctuation() {
         let text = "a b c , d e f g h i j . k";
         let pieces = Input::plain(text).pieces(5);
-        let words: Vec<&str> = pieces.iter().flat_map(|piece| piece.words.clone()).collect();
+        let words: Vec<_> = pieces.iter().flat_map(|piece| piece.words.clone()).collect();
         assert_eq!(words.join(" "), text);
         assert!(pieces.iter().all(|piece| piece.words.len() <= 5));
-        assert_eq!(pieces[0].words.last(), Some(&","));
+        assert_eq!(pieces[0].words.last().map(|word| &**word), Some(","));
     }
 }

@@ -11,9 +11,11 @@ pub mod phrase;
 mod weights;
 mod words;
 
-pub use input::{Given, Input, Markup};
+pub use input::{Given, Input, Markup, Placeholder};
 pub use lists::Reading;
 pub use model::{Model, Named, Score};
-pub use outcome::{Decode, Features, Origin, Outcome, Partial, Step, Translated, decode, force};
+pub use outcome::{
+    Decode, Features, Origin, Outcome, Partial, Reached, Step, Translated, decode, force,
+};
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

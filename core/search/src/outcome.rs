@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use tunesmith_space::{Derivation, Edge, Forest, Rows, Side, Skeleton, SkeletonBuilder};
+use tunesmith_space::{
+    Derivation, Edge, FeatureSum, Forest, Rows, Side, Skeleton, SkeletonBuilder,
+};
 use tunesmith_text::Names;
 
 use crate::features::Collected;
@@ -94,25 +96,43 @@ pub struct Partial {
 }
 
 impl Partial {
+    /// Puts whole translations before it, and others behind what is hoped for.
+    fn join(&mut self, before: &[&Partial], behind: &[&Partial]) {
+        let texts = |all: &[&Partial]| joined(all.iter().map(|one| one.text.as_str()));
+        self.text = joined([texts(before).as_str(), &self.text]);
+        self.rest = joined([self.rest.as_str(), &texts(behind)]);
+        let mut sum = FeatureSum::default();
+        sum.extend(self.features.drain(..));
+        for one in before {
+            self.score += one.score;
+            self.estimate += one.score;
+            sum.extend(one.features.iter().copied());
+        }
+        self.estimate += behind.iter().map(|one| one.score).sum::<f32>();
+        self.features = sum.total().to_vec();
+    }
+
     /// The translation, with that of the rest behind it if it is `whole`.
     pub fn string(&self, whole: bool) -> String {
-        let parts = [self.text.as_str(), if whole { &self.rest } else { "" }];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join(" ")
+        joined([self.text.as_str(), if whole { &self.rest } else { "" }])
     }
+}
+
+fn joined<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// A decoder with its weights; may be shared between threads.
 pub trait Decode: Send + Sync {
     fn decode<'d>(&'d self, input: &Input<'_>) -> Box<dyn Outcome + 'd>;
 
-    /// The derivations of a reference and no others, and how many of its words can be reached from
-    /// its beginning; `None` for decoders that cannot be forced.
+    /// The derivations of a reference and no others, or if there are none some of the longest part
+    /// of it that can be reached from its beginning; `None` for decoders that cannot be forced.
     fn force<'d>(
         &'d self,
         _input: &Input<'_>,
         _reference: &[&str],
-    ) -> Option<(Box<dyn Outcome + 'd>, usize)> {
+    ) -> Option<(Box<dyn Outcome + 'd>, Reached)> {
         None
     }
 
@@ -134,13 +154,21 @@ pub fn decode<'d>(decoder: &'d dyn Decode, input: &Input<'_>) -> Translated<'d> 
     Translated { parts: parts.collect(), decoder }
 }
 
-/// The derivations of a reference and no others, and how many of its words can be reached; `None`
-/// if the decoder cannot be forced.
+/// How far a search came that was forced to a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Words of the reference, from its beginning.
+    pub words: usize,
+    /// The reference is a translation of the whole sentence.
+    pub is_whole: bool,
+}
+
+/// See [`Decode::force`].
 pub fn force<'d>(
     decoder: &'d dyn Decode,
     input: &Input<'_>,
     reference: &[&str],
-) -> Option<(Translated<'d>, usize)> {
+) -> Option<(Translated<'d>, Reached)> {
     let (found, reached) = decoder.force(input, reference)?;
     Some((Translated { parts: vec![(found, 0)], decoder }, reached))
 }
@@ -162,8 +190,8 @@ impl Translated<'_> {
     }
 
     pub fn text(&self) -> String {
-        let texts = self.parts.iter().map(|(part, _)| part.text());
-        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+        let texts: Vec<String> = self.parts.iter().map(|(part, _)| part.text()).collect();
+        joined(texts.iter().map(String::as_str))
     }
 
     /// All that was found, for the pieces one after the other, and the score of every edge.
@@ -223,10 +251,28 @@ impl Translated<'_> {
         )
     }
 
-    /// The partial translations of all pieces; see [`Outcome::bins`].
+    /// The partial translations of all pieces; see [`Outcome::bins`]. Those of a piece stand behind
+    /// the best of the pieces before it.
     pub fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
         let parts = self.parts.iter().map(|(part, _)| part.bins(collected));
-        parts.collect::<Option<Vec<_>>>().map(|parts| parts.concat())
+        let mut parts: Vec<Vec<Vec<Partial>>> = parts.collect::<Option<_>>()?;
+        let first = |bins: &Vec<Vec<Partial>>| bins.last().and_then(|bin| bin.first()).cloned();
+        let best: Vec<Option<Partial>> = parts.iter().map(first).collect();
+        for (number, bins) in parts.iter_mut().enumerate() {
+            let behind: Option<Vec<&Partial>> =
+                best[number + 1..].iter().map(Option::as_ref).collect();
+            let before: Option<Vec<&Partial>> = best[..number].iter().map(Option::as_ref).collect();
+            for bin in bins {
+                match (&before, &behind) {
+                    (Some(before), Some(behind)) => {
+                        bin.iter_mut().for_each(|partial| partial.join(before, behind));
+                    }
+                    // A sentence that has no translation has no parts of one.
+                    _ => bin.clear(),
+                }
+            }
+        }
+        Some(parts.concat())
     }
 
     /// What the edges of the forest with a label did.

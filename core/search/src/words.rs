@@ -1,11 +1,15 @@
 //! Words as numbers: those of a model, and behind them those that only one sentence has.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
+use tunesmith_align::Link;
 use tunesmith_lm::Model;
-use tunesmith_rules::Table;
+use tunesmith_rules::{Symbol, Table};
 use tunesmith_text::Piece;
+
+use crate::input::{Input, Placeholder};
 
 /// A string that may become part of a feature's name.
 #[derive(Debug, Clone)]
@@ -105,6 +109,7 @@ pub struct Sentence<'m> {
     source: Vec<u32>,
     more_source: Vec<Spelled>,
     more_target: Vec<Spelled>,
+    held: Vec<Held>,
 }
 
 struct Spelled {
@@ -113,9 +118,32 @@ struct Spelled {
     lm: u32,
 }
 
+/// A placeholder: features and language model see its word, the translation its entity.
+#[derive(Debug, Clone, Copy)]
+pub struct Held {
+    /// Its place in the sentence.
+    pub at: usize,
+    /// Target words: what translations have in its place, and what comes out instead.
+    word: u32,
+    pub entity: u32,
+}
+
+impl Held {
+    /// Where the word is in a target side: linked to a symbol of the source side, or else where it
+    /// is first.
+    pub fn find(&self, symbol: usize, links: &[Link], target: &[Symbol]) -> Option<usize> {
+        let is_word = |at: &usize| target.get(*at) == Some(&Symbol::Word(self.word));
+        let linked = links.iter().filter(|link| usize::from(link.0) == symbol);
+        linked
+            .map(|link| usize::from(link.1))
+            .find(is_word)
+            .or_else(|| (0..target.len()).find(is_word))
+    }
+}
+
 impl<'m> Sentence<'m> {
-    pub fn new<'w>(
-        words: impl IntoIterator<Item = &'w str>,
+    pub fn new(
+        input: &Input<'_>,
         table: &'m Table,
         lexicon: &'m Lexicon,
         lm: &'m Model,
@@ -127,14 +155,37 @@ impl<'m> Sentence<'m> {
             source: Vec::new(),
             more_source: Vec::new(),
             more_target: Vec::new(),
+            held: Vec::new(),
         };
-        for word in words {
+        for word in &input.words {
             let id = table.source_id(word).unwrap_or_else(|| {
                 more(&mut sentence.more_source, word, 0) + table.source_words() as u32
             });
             sentence.source.push(id);
         }
+        for Placeholder { at, word, entity } in &input.placeholders {
+            let word = sentence.target_id(word);
+            let (spelling, lm) = (sentence.target(word).clone(), sentence.lm_id(word));
+            let entity = Spelled { word: entity.clone(), spelling, lm };
+            sentence.more_target.push(entity);
+            let entity = (table.target_words() + sentence.more_target.len() - 1) as u32;
+            sentence.held.push(Held { at: *at, word, entity });
+        }
         sentence
+    }
+
+    /// The placeholders within a span.
+    pub fn held(&self, span: Range<usize>) -> impl Iterator<Item = &Held> + Clone {
+        self.held.iter().filter(move |held| span.contains(&held.at))
+    }
+
+    /// The target word for a word of the sentence that stands for itself.
+    pub fn itself(&mut self, at: usize) -> u32 {
+        if let Some(held) = self.held(at..at + 1).next() {
+            return held.entity;
+        }
+        let word = self.source_word(self.source[at]).to_owned();
+        self.target_id(&word)
     }
 
     /// The words of the sentence.
@@ -183,7 +234,9 @@ impl<'m> Sentence<'m> {
 }
 
 fn more(words: &mut Vec<Spelled>, word: &str, lm: u32) -> u32 {
-    let known = words.iter().position(|known| known.word == word);
+    // Entities come out as words that they are not.
+    let is_it = |known: &Spelled| known.word == word && known.spelling.plain() == word;
+    let known = words.iter().position(is_it);
     known.unwrap_or_else(|| {
         words.push(Spelled { word: word.to_owned(), spelling: Spelling::word(word), lm });
         words.len() - 1

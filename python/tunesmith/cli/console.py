@@ -26,6 +26,8 @@ from tunesmith.tuning import Listener
 
 # Only a terminal has an edge: a table in a file is as wide as what it holds.
 UNBOUNDED = 10_000
+# What lists and forests are counted by.
+PARTS = {"list": "hypotheses", "forest": "edges"}
 
 # Neither markup nor emoji: names of features and files are printed as they are.
 out = Console(
@@ -137,8 +139,8 @@ class Watch:
         """Take note of an event."""
         if event["event"] == "start":
             note(
-                f"{event['preset']} for {event['metric']}: {event['sentences']:,} lists, "
-                f"{event['hypotheses']:,} hypotheses, {event['features']:,} features\n"
+                f"{event['preset']} for {event['metric']}: {_sizes(event)}, "
+                f"{event['features']:,} features\n"
                 f"start {event['start']:.2f}"
                 + ("" if event["oracle"] is None else f", oracle {event['oracle']:.2f}")
             )
@@ -159,3 +161,10 @@ class Watch:
             # A tuner that stopped early is done all the same.
             done = self._progress.tasks[self._jobs[name]].completed
             self._progress.update(self._jobs[name], total=done)
+
+
+def _sizes(event: dict[str, Any]) -> str:
+    """Return how many lists or forests a run begins with, and how much they hold."""
+    space = event.get("space", "list")
+    counted = f"{event['sentences']:,} {space}s"
+    return f"{counted}, {event['hypotheses']:,} {PARTS[space]}" if space in PARTS else counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +16,7 @@ from tunesmith.features import Weights
 from tunesmith.reading import read_weights
 from tunesmith.templates import DENSE, groups, template_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
-from tunesmith.training.rules import find
+from tunesmith.training.rules import Rule, find
 from tunesmith.training.text import TextSide
 
 EXAMPLES = (
@@ -176,6 +176,7 @@ def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
         phrase = asked
     if phrase != asked:
         note(f"{asked!r} is not there: these are the rules for {phrase!r}")
+    shown = {name: _best_first(rules)[:top] for name, rules in found.items()}
     if json:
         emit(
             {
@@ -183,7 +184,7 @@ def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
                     {"target": " ".join(r.target), "scores": r.scores, "links": r.links}
                     for r in rules
                 ]
-                for name, rules in found.items()
+                for name, rules in shown.items()
             }
         )
         return
@@ -193,12 +194,21 @@ def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
             continue
         columns = list(rules[0].scores)
         rows = table(f"\n{name}: {phrase}", "target", *columns)
-        best = columns[2] if len(columns) > 2 else columns[0]
-        for rule in sorted(rules, key=lambda r: -r.scores[best])[:top]:
+        for rule in shown[name]:
             rows.add_row(" ".join(rule.target), *(f"{rule.scores[c]:.4g}" for c in columns))
         out.print(rows)
         if len(rules) > top:
             out.print(f"… and {len(rules) - top} more (--top)", style="dim")
+
+
+def _best_first(rules: Sequence[Rule]) -> list[Rule]:
+    """Return rules in the order of their third score, or the first where there are fewer."""
+
+    def score(rule: Rule) -> list[float]:
+        scores = list(rule.scores.values())
+        return scores[2:3] or scores[:1]
+
+    return sorted(rules, key=score, reverse=True)
 
 
 def _spellings(phrase: str, side: TextSide) -> Iterator[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +19,10 @@ from tunesmith.errors import InputError
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
 from tunesmith.reading import read_weights
-from tunesmith.spaces import Spaces
+from tunesmith.spaces import Positions, Spaces
 from tunesmith.streams import batches
+from tunesmith.templates import TEMPLATES, template_of
+from tunesmith.training.model import check_templates
 from tunesmith.translation import (
     BATCH,
     KINDS,
@@ -40,6 +42,8 @@ EXAMPLES = (
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
 )
 TEXT = "The text"
+SHOWN = 3
+"""Names that a message holds at most."""
 
 
 def translate(
@@ -184,6 +188,11 @@ def translate(
     if (nbest > 0) != (nbest_out is not None) and not (mbr is not None and nbest_out is None):
         raise InputError("--nbest and --nbest-out go together", remedy="give both or none")
     o.one_of("kind", kind, tuple(KINDS))
+    if model is None and kind not in (None, "hiero" if moses is None else "phrase"):
+        raise InputError(
+            f"--kind {kind} of {'a grammar' if moses is None else 'a configuration of Moses'}",
+            remedy="leave --kind out: it is for a MODEL that has both kinds of rules",
+        )
     o.one_of("markup", markup, MARKUP)
     o.writable(nbest_out)
     settings = o.numbers(set_)
@@ -201,10 +210,13 @@ def translate(
         else:
             assert model is not None
             named = [] if given is None else templates_of(given)
+            check_templates(named, str(weights))
             loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
     if given is None and not loaded.tuned:
         note("these weights are not tuned; --weights names better ones")
     translator = loaded.translator(given, settings, tokenized=tokenized)
+    used = loaded.weights if given is None else given
+    tell_unknown(loaded.unknown(used), used.file, templates=model is not None)
     report = Report(skip_bad)
     how: dict[str, Any] = {
         "threads": threads,
@@ -216,42 +228,100 @@ def translate(
         lists = None
         if nbest_out is not None:
             lists = stack.enter_context(NbestWriter(nbest_out))
+        answers = Answers(translator, how, lists, nbest, mbr is not None, alpha, json, explain)
         for first, lines in _watched(batches(input, BATCH, report)):
-            how["first"] = first
-            if lists is not None:
-                pools = translator.nbest(lines, nbest, links=True, **how)
-                lists.add(pools.core)
-            if mbr is not None:
-                agreed: Spaces = (
-                    translator.nbest(lines, nbest, **how)
-                    if nbest
-                    else translator.forests(lines, **how)
-                )
-                sources = agreed.sources or []
-                for text in agreed.outputs(agreed.consensus(translator.weights, alpha, threads)):
-                    print(translator.restored(text))
-            elif lists is None or json or explain:
-                found = translator.batch(lines, details=2 if explain else int(json), **how)
-                sources = [each.source for each in found]
-                for number, each in enumerate(found, first):
-                    if json:
-                        emit(described(each, translator, explain))
-                    elif explain:
-                        show(number, each, translator)
-                    else:
-                        print(each.text)
-            else:
-                sources = pools.sources or []
-                for text in pools.outputs(pools.first()):
-                    print(translator.restored(text))
-            sys.stdout.flush()
-            for number, source in enumerate(sources, first):
-                if len(source.split()) > translator.max_words:
-                    warn(
-                        f"{how['file']}:{number}: a long sentence, translated in pieces of at most "
-                        f"{translator.max_words:g} words (--set max_words=N changes that)"
-                    )
+            answers.give(first, lines)
     tell_skipped(list(report.skipped.values()))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What is printed, and written, for lines."""
+
+    translator: Translator
+    how: dict[str, Any]
+    lists: NbestWriter | None
+    nbest: int
+    mbr: bool
+    alpha: float | None
+    json: bool
+    explain: bool
+
+    def give(self, first: int, lines: list[str]) -> None:
+        """Answer lines, the first of them with this number; those before a bad one all the same."""
+        try:
+            self._give(first, lines)
+        except InputError as error:
+            if error.file == self.how["file"] and error.line is not None and error.line > first:
+                self._give(first, lines[: error.line - first])
+            raise
+
+    def _give(self, first: int, lines: list[str]) -> None:
+        how = {**self.how, "first": first}
+        if self.lists is not None:
+            pools = self.translator.nbest(lines, self.nbest, links=True, **how)
+            self.lists.add(pools.core)
+            # Bad lines have been counted; those who look again must not.
+            how["report"] = Report(how["report"].skip_bad)
+        if self.mbr:
+            sources = self._agreed(lines, how)
+        elif self.lists is None or self.json or self.explain:
+            sources = self._found(lines, how)
+        else:
+            sources = self._printed(pools, pools.first())
+        sys.stdout.flush()
+        for number, source in enumerate(sources, first):
+            if len(source.split()) > self.translator.max_words:
+                warn(
+                    f"{how['file']}:{number}: a long sentence, translated in pieces of at most "
+                    f"{self.translator.max_words:g} words (--set max_words=N changes that)"
+                )
+
+    def _agreed(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
+        """Print what all agree with most, and return the words of the lines."""
+        translator = self.translator
+        agreed: Spaces = (
+            translator.nbest(lines, self.nbest, **how)
+            if self.nbest
+            else translator.forests(lines, **how)
+        )
+        chosen = agreed.consensus(translator.weights, self.alpha, how["threads"])
+        return self._printed(agreed, chosen)
+
+    def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
+        """Print the best translations in the form that is wanted; as `_agreed`."""
+        details = 2 if self.explain else int(self.json)
+        found = self.translator.batch(lines, details=details, **how)
+        for number, each in enumerate(found, how["first"]):
+            if self.json:
+                emit(described(each, self.translator, self.explain))
+            elif self.explain:
+                show(number, each, self.translator)
+            else:
+                print(each.text)
+        return [each.source for each in found]
+
+    def _printed(self, spaces: Spaces, chosen: Positions) -> Sequence[str]:
+        for text in spaces.outputs(chosen):
+            print(self.translator.restored(text))
+        return spaces.sources or []
+
+
+def tell_unknown(names: list[str], file: str | None, templates: bool) -> None:
+    """Warn of weights without effect; `templates` says whether the model may have some."""
+    if not names:
+        return
+    known = {each.name for each in TEMPLATES} if templates else set()
+    off = sorted({template_of(name) for name in names} & known)
+    remedy = "correct the names"
+    if off:
+        remedy += f", or add {', '.join(off)} to templates in [features] of model.toml"
+    place = "" if file is None else f"{file}: "
+    more = ", …" if len(names) > SHOWN else ""
+    warn(
+        f"{place}weights without effect, for this model has no such features: {len(names):,}, "
+        f"{', '.join(names[:SHOWN])}{more} ({remedy})"
+    )
 
 
 def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:

@@ -309,7 +309,8 @@ def tune(
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
     """Return sentences and their references."""
     lines = list(Lines(source))
-    found = read_references(references).texts
+    remedy = "fill it in, or take the line out of source and references"
+    found = read_references(references, remedy=remedy).texts
     if len(found) != len(lines):
         raise InputError(
             f"{len(found)} references for the {len(lines)} sentences of {source}",

@@ -135,15 +135,11 @@ class Source:
         """A finite number, or ``None`` after reporting why it is none."""
         value = parse_number(text)
         if value is None:
-            message = f"the {what} {shown(text)} is not a number"
-            self.bad(NUMBER, message, "give every hypothesis a number")
+            self.bad(NUMBER, f"the {what} {shown(text)} is not a number", "write a number")
             return None
         if not math.isfinite(value):
-            self.bad(
-                INFINITE,
-                f"the {what} {shown(text)} is not a finite number",
-                "give every hypothesis a finite value",
-            )
+            message = f"the {what} {shown(text)} is not a finite number"
+            self.bad(INFINITE, message, "write a finite number")
             return None
         return value
 

@@ -30,6 +30,7 @@ def read_references(
     keyed: bool | None = None,
     skip_bad: bool = False,
     keep_blank: bool = False,
+    remedy: str = "fill it in, skip bad lines, or keep blank ones by option",
 ) -> References:
     """References from one or more files, sentence by sentence.
 
@@ -40,6 +41,7 @@ def read_references(
     Refuses a number of lines other than ``sentences``, a key without a reference, and blank
     references. With ``skip_bad`` blank ones are left out and counted, and the sentences that
     then have none are in ``blank``, with one empty text; ``keep_blank`` takes them as they are.
+    ``remedy`` is what to say of blank ones where the caller has not both options.
     """
     report = Report(skip_bad)
     if not paths:
@@ -65,8 +67,8 @@ def read_references(
                 if keep_blank or text.strip():
                     texts[index].append(text)
                 else:
-                    message = f"the reference of sentence {keys[index] if keys else index} is blank"
-                    remedy = "fill it in, skip bad lines, or keep blank ones by option"
+                    of = f" of {shown(keys[index])}" if keys else ""
+                    message = f"the reference{of} is blank"
                     report.bad(BLANK_REFERENCE, source.error(message, remedy))
     assert texts is not None
     blank = [index for index, found in enumerate(texts) if not found]

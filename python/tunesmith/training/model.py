@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,42 @@ def read_model(folder: Path) -> dict[str, Any]:
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not a model description: {error}", str(path)) from None
+        raise InputError(
+            f"not a model description: {error}",
+            str(path),
+            remedy="correct it, or delete it and start the training again, which writes it anew",
+        ) from None
     if told.get("format") != FORMAT:
         raise InputError(
             f"a model of format {told.get('format')}, not {FORMAT}",
             str(path),
             remedy="train it again with this version",
         )
+    _check_features(told.get("features", {}), str(path))
     return told
+
+
+def _check_features(told: object, file: str) -> None:
+    names = told.get("templates", []) if isinstance(told, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "templates in [features] is not a list of names",
+            file,
+            remedy='write templates = ["rule-id", "pairs"], for instance',
+        )
+    check_templates(names, file)
+
+
+def check_templates(names: Sequence[str], file: str) -> None:
+    """Refuse names that are neither of a template nor of a set, and say where they stand."""
+    known = {known[0] for known in (*_core.TEMPLATES, *_core.TEMPLATE_SETS)}
+    for name in names:
+        if name not in known:
+            raise InputError(
+                f'no features are named "{name}"',
+                file,
+                remedy="correct the name in templates; tunesmith features lists those there are",
+            )
 
 
 def text_sides(folder: Path) -> tuple[TextSide, TextSide]:

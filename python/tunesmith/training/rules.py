@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from os import PathLike
 from typing import Literal
 
@@ -42,6 +43,7 @@ Path = str | PathLike[str]
 Progress = Callable[[str, int, int], object]
 """Told what is being done, how much of it is done, and how much there is (0: nobody knows)."""
 GAPS = {"[X,1]": -1, "[X,2]": -2}
+SHORT_GAPS = {"[1]": "[X,1]", "[2]": "[X,2]"}
 GIBIBYTE = 1 << 30
 
 
@@ -166,8 +168,13 @@ def write_lexicon(corpus: AlignedCorpus, inverse: Path, direct: Path, *, threads
 
 
 def find(table: RuleTable, source: str | Sequence[str]) -> list[Rule]:
-    """Return the rules with exactly this source side; gaps are `[X,1]` and `[X,2]`."""
+    """Return the rules with exactly this source side.
+
+    Gaps are `[X,1]` and `[X,2]`, in short `[1]` and `[2]`, or `[X]`, numbered from left to right.
+    """
     words = source.split() if isinstance(source, str) else list(source)
+    if table.kind == "hiero":
+        words = _numbered(words)
     symbols = [_symbol(table, word) for word in words]
     known = [symbol for symbol in symbols if symbol is not None]
     if len(known) < len(words):
@@ -190,6 +197,12 @@ def matches(table: RuleTable, sentence: str | Sequence[str]) -> Iterator[tuple[i
             entries = table.entries(node)
             if entries:
                 yield start, [_rule(table, words[start : end + 1], *entry) for entry in entries]
+
+
+def _numbered(words: Sequence[str]) -> list[str]:
+    """Return a source side with every gap in its long form."""
+    place = count(1)
+    return [f"[X,{next(place)}]" if word == "[X]" else SHORT_GAPS.get(word, word) for word in words]
 
 
 def _symbol(table: RuleTable, word: str) -> int | None:

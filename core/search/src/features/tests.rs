@@ -104,7 +104,7 @@ fn places_show_what_stands_around() {
     fs::write(at("lm"), arpa).unwrap();
     let (table, lm) = (Table::open(&at("table"), true).unwrap(), Model::load(at("lm")).unwrap());
     let lexicon = Lexicon::new(&table, &lm);
-    let sentence = Sentence::new("das rote haus das".split(' '), &table, &lexicon, &lm);
+    let sentence = Sentence::new(&crate::Input::plain("das rote haus das"), &table, &lexicon, &lm);
     let words = sentence.source();
     let the = table.target_id("the").unwrap();
     let house = table.target_id("house").unwrap();

@@ -1,13 +1,15 @@
 //! The rules of a source side under some weights: scored and sorted once, kept for all sentences.
 
+use tunesmith_align::Link;
 use tunesmith_lm::Ends;
 use tunesmith_rules::{Node, Symbol};
 
 use super::decoder::Weighted;
 use super::model::Model;
 use crate::ModelWords;
-use crate::cache::Held;
+use crate::cache::Held as Kept;
 use crate::features::{Rule, Total};
+use crate::words::Held;
 
 /// One rule: words, a gap, words, another gap, words; none of them need be there.
 #[derive(Debug, Clone)]
@@ -34,7 +36,7 @@ pub struct Entry {
 const NO_RUN: u32 = u32::MAX;
 
 /// The rules of one source side, highest hope first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Group {
     pub gaps: usize,
     pub entries: Vec<Entry>,
@@ -65,7 +67,11 @@ impl Group {
             }
             let gaps = count_gaps(&target);
             // A damaged table must not lead out of bounds.
-            if gaps != count_gaps(source) || target.is_empty() {
+            let known = |symbol: &Symbol| match symbol {
+                Symbol::Word(word) => (*word as usize) < model.table.target_words(),
+                Symbol::Gap(gap) => (1..=gaps).contains(&usize::from(*gap)),
+            };
+            if gaps != count_gaps(source) || target.is_empty() || !target.iter().all(known) {
                 continue;
             }
             let columns = weighted.scores.iter().zip(&model.dense.scores);
@@ -96,6 +102,20 @@ impl Group {
         group.runs.shrink_to_fit();
         group.symbols.shrink_to_fit();
         group
+    }
+
+    /// The same with entities where placeholders, symbols of the source side, are translated;
+    /// without rules that lose one. `links` are those of all rules of the source side.
+    pub fn holding(&self, held: &[(Held, usize)], links: &[Vec<Link>]) -> Group {
+        let mut kept = self.clone();
+        kept.entries.retain(|entry| {
+            let side = &mut kept.symbols[entry.start as usize..entry.end as usize];
+            held.iter().all(|(held, symbol)| {
+                let found = held.find(*symbol, &links[entry.place as usize], side);
+                found.map(|at| side[at] = Symbol::Word(held.entity)).is_some()
+            })
+        });
+        kept
     }
 
     /// Adds a rule; `score` is what features of its own give.
@@ -181,7 +201,7 @@ impl Group {
     }
 }
 
-impl Held for Group {
+impl Kept for Group {
     fn bytes(&self) -> usize {
         size_of::<Group>()
             + size_of_val(&self.entries[..])

@@ -315,7 +315,7 @@ impl Features for Told<'_, '_> {
             From::First => return,
             From::Glue => return out.put(ids.glue, 1.0),
             From::PassThrough => out.put(ids.unknown, 1.0),
-            From::Given(score) => out.put(ids.given, score),
+            From::Given(score) => ids.given.into_iter().for_each(|id| out.put(id, score)),
             From::Table(node) => {
                 if let Some(arity) = &ids.arity {
                     out.put(arity[found.chart.group(bundle).gaps], 1.0);
@@ -379,7 +379,8 @@ struct Ids {
     words: u32,
     glue: u32,
     unknown: u32,
-    given: u32,
+    /// If anything was given.
+    given: Option<u32>,
     arity: Option<[u32; 3]>,
     scores: Vec<u32>,
 }
@@ -394,7 +395,8 @@ impl Ids {
             words: out.id(&dense.words.0),
             glue: out.id(&dense.glue),
             unknown: out.id(&dense.unknown),
-            given: out.id("given"),
+            given: (found.chart.groups.iter().any(|(_, from)| matches!(from, From::Given(_))))
+                .then(|| out.id("given")),
             arity: dense.arity.as_ref().map(|names| names.each_ref().map(|name| out.id(name))),
         }
     }

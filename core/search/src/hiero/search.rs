@@ -17,12 +17,12 @@ use super::matches::{Match, Walk};
 use super::model::PassThrough;
 use super::results::Found;
 use crate::features::{Rule, Total};
+use crate::words::Held;
 use crate::{Input, Sentence};
 
 pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
     let model = &*decoder.model;
-    let words = input.words.iter().copied();
-    let mut sentence = Sentence::new(words, &model.table, &model.lexicon, &model.lm);
+    let mut sentence = Sentence::new(input, &model.table, &model.lexicon, &model.lm);
     let mut chart = Chart::default();
     let lone = lone(decoder, input, &mut sentence, &mut chart);
     let glue = glue(decoder, &mut chart);
@@ -69,8 +69,7 @@ fn lone(
         if taken || model.dense.pass == PassThrough::Untranslated && translated() {
             continue;
         }
-        let spelling = sentence.source_word(word).to_owned();
-        let target = [Symbol::Word(sentence.target_id(&spelling))];
+        let target = [Symbol::Word(sentence.itself(at))];
         let group = single(decoder, sentence, at..at + 1, &target, decoder.weighted.unknown);
         let group = chart.add(Arc::new(group), From::PassThrough);
         list.push(Lone { span: at..at + 1, group });
@@ -217,12 +216,15 @@ impl Search<'_> {
             return;
         }
         let key = found.node.index() as u32;
+        let held = self.held(&span, found);
         let group = match self.known.get(&key) {
-            Some(&group) => group,
-            None => {
+            Some(&group) if held.is_empty() => group,
+            _ => {
                 self.read_source(&span, found);
-                let group = self.group(found.node);
-                self.known.insert(key, group);
+                let group = self.group(found.node, &held);
+                if held.is_empty() {
+                    self.known.insert(key, group);
+                }
                 group
             }
         };
@@ -245,15 +247,33 @@ impl Search<'_> {
         source_side(self.context.sentence.source(), span, &found.gaps, &mut self.source);
     }
 
-    /// The group of a node whose source side was read, if it has rules.
-    fn group(&mut self, node: Node) -> Option<u32> {
+    /// The placeholders that a match has words for, and which symbols of its source side these are.
+    fn held(&self, span: &Range<usize>, found: &Match) -> Vec<(Held, usize)> {
+        let gaps = || found.gaps.iter().map(|&(start, end)| start as usize..end as usize);
+        let held = self.context.sentence.held(span.clone());
+        held.filter(|held| !gaps().any(|gap| gap.contains(&held.at)))
+            .map(|held| {
+                let before = gaps().filter(|gap| gap.end <= held.at && !gap.is_empty());
+                (*held, held.at - span.start - before.map(|gap| gap.len() - 1).sum::<usize>())
+            })
+            .collect()
+    }
+
+    /// The group of a node whose source side was read, if it has rules that keep placeholders.
+    fn group(&mut self, node: Node, held: &[(Held, usize)]) -> Option<u32> {
         let model = &*self.context.decoder.model;
         model.table.entries(node).next()?;
         let limit = self.context.decoder.settings.table_limit;
         let group = self.context.decoder.cache.get(node, || {
             Group::of_node(model, &self.context.decoder.weighted, &self.source, node, limit)
         });
-        Some(self.chart.add(group, From::Table(node)))
+        if held.is_empty() {
+            return Some(self.chart.add(group, From::Table(node)));
+        }
+        let links: Vec<Vec<Link>> =
+            model.table.entries(node).map(|entry| entry.links().collect()).collect();
+        let group = group.holding(held, &links);
+        (!group.entries.is_empty()).then(|| self.chart.add(Arc::new(group), From::Table(node)))
     }
 
     fn bundle(

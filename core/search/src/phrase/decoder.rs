@@ -8,7 +8,7 @@ use super::results::Found;
 use super::search;
 use super::targets::Targets;
 use crate::cache::Cache;
-use crate::{Decode, Input, ModelWords, Outcome, Weights};
+use crate::{Decode, Input, ModelWords, Outcome, Reached, Weights};
 use tunesmith_rules::{Node, Symbol};
 use tunesmith_text::{Error, Result};
 
@@ -199,9 +199,9 @@ impl Decode for Decoder {
         &'d self,
         input: &Input<'_>,
         reference: &[&str],
-    ) -> Option<(Box<dyn Outcome + 'd>, usize)> {
+    ) -> Option<(Box<dyn Outcome + 'd>, Reached)> {
         let found = self.search_for(input, reference);
-        let reached = found.prefix();
+        let reached = found.reached();
         Some((Box::new(found), reached))
     }
 

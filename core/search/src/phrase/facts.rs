@@ -103,7 +103,9 @@ impl Facts {
             target.extend(entry.target());
             ids.clear();
             ids.extend(words_of(&target));
-            if wanted(&ids) {
+            // A damaged table must not lead out of bounds.
+            let are_known = ids.iter().all(|&id| (id as usize) < model.table.target_words());
+            if are_known && wanted(&ids) {
                 links.clear();
                 links.extend(entry.links());
                 let scores = entry.scores;

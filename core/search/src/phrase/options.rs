@@ -71,8 +71,7 @@ impl<'d> Choices<'d> {
     /// With `only`, just the phrases that are a part of that string, however good they are.
     pub fn new(decoder: &'d Decoder, input: &Input<'_>, only: Option<&[&str]>) -> Choices<'d> {
         let model = &*decoder.model;
-        let words = input.words.iter().copied();
-        let mut sentence = Sentence::new(words, &model.table, &model.lexicon, &model.lm);
+        let mut sentence = Sentence::new(input, &model.table, &model.lexicon, &model.lm);
         let source: Vec<u32> = sentence.source().to_vec();
         let count = source.len();
         let only: Option<Vec<u32>> =
@@ -104,6 +103,11 @@ impl<'d> Choices<'d> {
                     None => decoder.cache.get(node, || decoder.targets(&side, node)),
                     Some(_) => decoder.targets_among(&side, node, part).into(),
                 };
+                let mut held = sentence.held(start..end).peekable();
+                let targets = match held.peek() {
+                    None => targets,
+                    Some(_) => targets.holding(held, start).into(),
+                };
                 if end == start + 1 {
                     *alone = model.table.entries(node).next().is_some();
                 }
@@ -120,7 +124,7 @@ impl<'d> Choices<'d> {
             lists.push(Source { span, targets, from: From::Given(given.score) });
         }
         for word in (0..count).filter(|&word| !alone[word]) {
-            let target = sentence.target_id(input.words[word]);
+            let target = sentence.itself(word);
             let targets = lone(decoder, &sentence, &source[word..word + 1], vec![target]);
             lists.push(Source { span: word..word + 1, targets, from: From::Unknown });
         }

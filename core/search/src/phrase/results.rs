@@ -9,7 +9,7 @@ use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 use super::options::{Choices, From};
 use super::search::{Graph, NONE, join, orientations};
 use crate::features::{Collected, Extras, Neighbour, Orientation};
-use crate::outcome::{Features, Origin, Outcome, Partial, Step};
+use crate::outcome::{Features, Origin, Outcome, Partial, Reached, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
@@ -43,11 +43,13 @@ impl<'d> Found<'d> {
         self.choices.sentence.target_word(word)
     }
 
-    /// How many words of the reference were reached, from its beginning, by a forced search.
-    pub fn prefix(&self) -> usize {
-        let nodes = self.graph.stacks.iter().flat_map(|stack| &stack.nodes);
-        let reached = nodes.map(|&node| self.graph.nodes[node as usize].position);
-        reached.max().unwrap_or(0) as usize
+    /// How far a forced search came.
+    pub fn reached(&self) -> Reached {
+        let goal = self.graph.goal.map(|goal| &self.graph.nodes[goal as usize]);
+        Reached {
+            words: goal.map_or(0, |goal| goal.position) as usize,
+            is_whole: self.graph.is_whole,
+        }
     }
 
     fn partial(
@@ -270,7 +272,7 @@ impl Features for Told<'_, '_> {
                 }
             }
             From::Unknown => out.put(ids.unknown, model.dense.unknown.1),
-            From::Given(score) => out.put(ids.given, score),
+            From::Given(score) => ids.given.into_iter().for_each(|id| out.put(id, score)),
         }
         let Extras { rule, string, place, .. } = &model.extras;
         if rule.is_empty() && string.is_empty() && place.is_empty() {
@@ -336,7 +338,8 @@ struct Ids {
     words: u32,
     phrases: u32,
     unknown: u32,
-    given: u32,
+    /// If anything was given.
+    given: Option<u32>,
     distortion: u32,
     scores: Vec<u32>,
     reordering: Vec<u32>,
@@ -354,7 +357,8 @@ impl Ids {
             unknown: out.id(&dense.unknown.0),
             distortion: out.id(&dense.distortion),
             reordering: reordering.map(|name| out.id(name)).collect(),
-            given: out.id("given"),
+            given: (choices.lists.iter().any(|list| matches!(list.from, From::Given(_))))
+                .then(|| out.id("given")),
         }
     }
 }

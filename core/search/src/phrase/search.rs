@@ -128,12 +128,28 @@ pub struct Graph {
     pub strings: Vec<u64>,
     pub stacks: Vec<Stack>,
     pub covers: Covers,
-    /// The node that covers everything.
+    /// The node that covers everything; if a reference cannot be reached, that which comes
+    /// furthest.
     pub goal: Option<u32>,
-    /// The first of the arcs that lead there.
+    /// Whether the goal covers everything.
+    pub is_whole: bool,
+    /// The first of the arcs that end the sentence.
     pub last: u32,
     /// Cells whose exact score was asked for.
     pub evaluated: u64,
+}
+
+impl Graph {
+    /// The most promising of the nodes with the longest strings.
+    fn furthest(&self) -> Option<u32> {
+        let promise = |node: &Node| node.score + self.covers.future(node.cover);
+        self.stacks.iter().flat_map(|stack| &stack.nodes).copied().max_by(|&a, &b| {
+            let (left, right) = (&self.nodes[a as usize], &self.nodes[b as usize]);
+            (left.position.cmp(&right.position))
+                .then(promise(left).total_cmp(&promise(right)))
+                .then(b.cmp(&a))
+        })
+    }
 }
 
 struct Search<'d, 'c> {
@@ -154,7 +170,19 @@ struct Search<'d, 'c> {
 
 pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
     let choices = Choices::new(decoder, input, None);
-    let graph = run(decoder, &choices, None);
+    let settings = &decoder.settings;
+    let limits = Limits {
+        stack: if settings.stack == 0 { usize::MAX } else { settings.stack },
+        pops: if settings.pop_limit == 0 { usize::MAX } else { settings.pop_limit },
+        threshold: settings.threshold,
+        distortion: settings.distortion_limit.unwrap_or(usize::MAX),
+    };
+    let mut graph = run(decoder, &choices, None, &limits);
+    if graph.goal.is_none() {
+        // Walls and zones may leave nothing in the beam that can be finished. From left to right
+        // every phrase leads on.
+        graph = run(decoder, &choices, None, &Limits { distortion: 0, ..limits });
+    }
     Found::new(choices, graph)
 }
 
@@ -162,32 +190,43 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
 pub fn force<'d>(decoder: &'d Decoder, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
     let mut choices = Choices::new(decoder, input, Some(reference));
     let words: Vec<u32> = reference.iter().map(|word| choices.sentence.target_id(word)).collect();
-    let graph = run(decoder, &choices, Some(&words));
+    // Nothing that leads to them is left out.
+    let limits = Limits {
+        stack: usize::MAX,
+        pops: usize::MAX,
+        threshold: f32::INFINITY,
+        distortion: decoder.settings.distortion_limit.unwrap_or(usize::MAX),
+    };
+    let mut graph = run(decoder, &choices, Some(&words), &limits);
+    if graph.goal.is_none() {
+        graph.goal = graph.furthest();
+        graph.last = graph.arcs.len() as u32;
+    }
     Found::new(choices, graph)
 }
 
 /// What is left out.
+#[derive(Clone, Copy)]
 struct Limits {
     stack: usize,
     pops: usize,
     threshold: f32,
+    distortion: usize,
 }
 
-/// Fills all stacks; `forced` are ids of target words that must come out, and nothing that leads
-/// to them is left out.
-pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32]>) -> Graph {
-    let all = |limit: usize| if limit == 0 || forced.is_some() { usize::MAX } else { limit };
-    let settings = &decoder.settings;
+/// Fills all stacks; `forced` are ids of target words that must come out.
+fn run<'d>(
+    decoder: &'d Decoder,
+    choices: &Choices<'d>,
+    forced: Option<&[u32]>,
+    limits: &Limits,
+) -> Graph {
     let words = choices.sentence.source().len();
     let mut search = Search {
         decoder,
         choices,
         forced,
-        limits: Limits {
-            stack: all(settings.stack),
-            pops: all(settings.pop_limit),
-            threshold: if forced.is_some() { f32::INFINITY } else { settings.threshold },
-        },
+        limits: *limits,
         blocks: decoder.model.dense.reordering.as_ref().is_some_and(|model| model.blocks),
         graph: Graph {
             nodes: Vec::new(),
@@ -196,6 +235,7 @@ pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32
             stacks: vec![Stack::default(); words + 1],
             covers: Covers::new(words, &choices.future),
             goal: None,
+            is_whole: false,
             last: NONE,
             evaluated: 0,
         },
@@ -225,8 +265,12 @@ pub fn run<'d>(decoder: &'d Decoder, choices: &Choices<'d>, forced: Option<&[u32
         search.prune(stack);
         search.expand(stack);
     }
-    search.graph.goal = search.graph.stacks[words].nodes.first().copied();
-    search.graph
+    let mut graph = search.graph;
+    let said = |node: &u32| graph.nodes[*node as usize].position as usize;
+    let best = graph.stacks[words].nodes.first().copied();
+    graph.goal = best.filter(|node| forced.is_none_or(|forced| said(node) == forced.len()));
+    graph.is_whole = graph.goal.is_some();
+    graph
 }
 
 impl Search<'_, '_> {
@@ -254,7 +298,7 @@ impl Search<'_, '_> {
 
     fn expand_group(&mut self, stack: usize, first: usize, count: usize, cover: u32, end: usize) {
         let words = self.words();
-        let limit = self.decoder.settings.distortion_limit.unwrap_or(usize::MAX);
+        let limit = self.limits.distortion;
         let gap = self.graph.covers.first_gap(cover);
         let (first_word, words) = self.reach(cover, gap, words);
         let mut start = first_word;

@@ -9,7 +9,8 @@ use super::decoder::Weighted;
 use super::facts::Facts;
 use super::model::Model;
 use crate::Spell;
-use crate::cache::Held;
+use crate::cache::Held as Kept;
+use crate::words::Held;
 
 /// One translation of a source phrase.
 #[derive(Debug, Clone)]
@@ -47,7 +48,7 @@ pub struct Orders {
 }
 
 /// The best translations of a source phrase, best estimate first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Targets {
     pub list: Vec<Target>,
     /// Ids of the table.
@@ -117,6 +118,22 @@ impl Targets {
         targets
     }
 
+    /// The same with entities where placeholders of the source phrase, which begins at `start`, are
+    /// translated; without translations that lose one.
+    pub fn holding<'h>(&self, held: impl Iterator<Item = &'h Held> + Clone, start: usize) -> Self {
+        let mut kept = self.clone();
+        kept.list.retain(|target| {
+            let range = target.start as usize..(target.start + target.length) as usize;
+            held.clone().all(|held| {
+                let words = kept.words[range.clone()].iter();
+                let side: Vec<Symbol> = words.map(|&word| Symbol::Word(word)).collect();
+                let found = held.find(held.at - start, self.links(target), &side);
+                found.map(|at| kept.words[range.start + at] = held.entity).is_some()
+            })
+        });
+        kept
+    }
+
     pub fn words(&self, target: &Target) -> &[u32] {
         &self.words[target.start as usize..][..target.length as usize]
     }
@@ -126,7 +143,7 @@ impl Targets {
     }
 }
 
-impl Held for Targets {
+impl Kept for Targets {
     fn bytes(&self) -> usize {
         let strings: usize = self.list.iter().map(|target| size_of_val(&*target.strings)).sum();
         size_of::<Targets>()

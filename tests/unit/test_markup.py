@@ -1,0 +1,136 @@
+"""What users say about their text, and what else a translator gives: bins, forced derivations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tunesmith import InputError, tune
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.text import TextSide
+from tunesmith.translation import Kind, Model, Translator
+
+PAIRS = {
+    "er hat @num@ Hunde .": "he has got exactly @num@ of the dogs .",
+    "@num@ Hunde": "@num@ dogs",
+    "@num@ Katzen": "the cats",
+    "und": "and",
+    "das Haus ist alt .": "the house is old .",
+    "das Haus": "the house",
+    "3 < 5 & 6": "3 < 5 & 6",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("markup")
+    (folder / "src").write_text("".join(f"{text}\n" for text in PAIRS) * 10)
+    (folder / "tgt").write_text("".join(f"{text}\n" for text in PAIRS.values()) * 10)
+    train(Training(folder / "src", folder / "tgt", TextSide(), TextSide()), folder / "model", 1)
+    return folder / "model"
+
+
+def translator(folder: Path, kind: Kind = "phrase", **settings: float) -> Translator:
+    return Model.load(folder, kind).translator(settings=settings)
+
+
+def one(made: Translator, text: str, markup: str = "exclusive") -> str:
+    return made.batch([text], threads=1, markup=markup)[0].text
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize("markup", ["exclusive", "inclusive"])
+def test_placeholders_are_translated_and_come_out_as_their_entities(
+    folder: Path, kind: Kind, markup: str
+) -> None:
+    made = translator(folder, kind)
+    num = '<ne translation="@num@" entity="{}">@num@</ne>'
+    text = f"er hat {num.format(100)} Hunde ."
+    assert one(made, text, markup) == "he has got exactly 100 of the dogs ."
+    # Each where it belongs, and never lost, though the table has a phrase that loses it.
+    both = f"{num.format(3)} Hunde und {num.format('4 &amp; 5')} Katzen"
+    found = one(made, both, markup).split()
+    assert found[:3] == ["3", "dogs", "and"] and "4 & 5" in " ".join(found[3:])
+    # What the model never saw stands for itself.
+    assert "K.-H." in one(made, 'das <ne entity="K.-H.">@name@</ne>', markup).split()
+    lists = made.nbest([text], 50, threads=1, markup=markup)
+    texts = lists.core.texts(np.arange(lists.hypotheses))
+    assert len(texts) > 1 and all("100" in text.split() for text in texts)
+    # Features are those of the placeholder.
+    (plain,) = made.batch(["er hat @num@ Hunde ."], threads=1, details=1)
+    (marked,) = made.batch([text], threads=1, details=1, markup=markup)
+    assert marked.score == pytest.approx(plain.score)
+
+
+def test_escapes_are_characters_and_tags_that_are_none_are_refused(folder: Path) -> None:
+    made = translator(folder)
+    assert one(made, "3 &lt; 5 &amp; 6") == "3 < 5 & 6"
+    assert made.batch(["3 &lt; 5"], markup="exclusive")[0].source == "3 < 5"
+    assert one(made, "das <n translation='a > b &amp; c'>Haus</n>").endswith("a > b & c")
+    assert one(made, "3 < 5 & 6", "none") == "3 < 5 & 6"
+    with pytest.raises(InputError, match="not closed by >"):
+        one(made, "3 < 5")
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_no_sentence_is_lost_to_walls_and_zones(folder: Path, kind: Kind) -> None:
+    made = translator(folder, kind, pop_limit=1)
+    rng = np.random.default_rng(1)
+    words = " ".join(PAIRS).split()
+    for _ in range(60):
+        text = [words[i] for i in rng.integers(0, len(words), 12) if words[i] not in "<&"]
+        for tag in ("zone", 'n translation="X"'):
+            start, stop = np.sort(rng.choice(len(text), 2, replace=False))
+            if not any("<" in word for word in text[start:stop]):
+                text[start] = f"<{tag}> {text[start]}"
+                text[stop - 1] = f"{text[stop - 1]} </{tag.split()[0]}>"
+        text.insert(int(rng.integers(0, len(text))), "<wall/>")
+        line = " ".join(text)
+        assert one(made, line), line
+
+
+def test_given_translations_survive_cuts(folder: Path) -> None:
+    made = translator(folder, max_words=4)
+    given = '<n translation="BIG THING">Hunde und Katzen das Haus</n>'
+    assert "BIG THING" in one(made, f"das {given} und das Haus ist alt .")
+
+
+def test_beams_and_references(folder: Path) -> None:
+    made = translator(folder)
+    lines = ["das Haus ist alt .", "@num@ Hunde und"]
+    references = ["the house is old .", "@num@ dogs and more"]
+    forced = made.force(lines, references)
+    assert (forced.reached, forced.whole) == ([5, 2], [True, False])
+    assert forced.pools.outputs(forced.pools.first()) == ["the house is old .", "@num@ dogs"]
+    bins = made.bins(lines)
+    assert bins.lines.tolist() == [0] * 5 + [1] * 3
+    assert bins.covered.tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
+    assert (bins.sources or [])[5] == lines[1]
+    partial = made.bins(lines, potential=False)
+    whole, part = (each.core.texts(np.array([0]))[0] for each in (bins, partial))
+    assert whole == f"{part} {partial.rest(0)}".strip()
+    # Every bin is a list: tuning on all of them is search-aware tuning.
+    with pytest.raises(InputError, match="references for 1"):
+        bins.against([["a"]])
+    ready = bins.against([[each] for each in references])
+    result = tune(ready, "mert", "bleu:tokenize=none", start=made.weights, options={"restarts": 2})
+    assert result.tuned >= result.start
+    steps = made.bins(lines, potential=False, forced=references)
+    texts = steps.core.texts(np.arange(steps.hypotheses))
+    assert all(any(text and each.startswith(text) for each in references) for text in texts)
+
+
+def test_damaged_tables_are_refused(folder: Path, tmp_path: Path) -> None:
+    for name in ("phrases.rules", "hiero.rules"):
+        bad = tmp_path / name
+        bad.mkdir()
+        for file in folder.iterdir():
+            if file.is_file():
+                (bad / file.name).write_bytes(file.read_bytes())
+        table = bytearray((bad / name).read_bytes())
+        table[len(table) // 3] ^= 0x55
+        (bad / name).write_bytes(table)
+        with pytest.raises(InputError, match="checksum differs"):
+            Model.load(bad, "phrase" if name.startswith("phrases") else "hiero")
