@@ -126,8 +126,9 @@ class Online:
 
     `batch` sentences see the same weights; with `shards` > 1 as many learners each pass over their
     part from common weights, which are averaged `mix` times per pass (iterative parameter mixing,
-    McDonald et al. 2010). `average` proposes the mean of the weights after every step so far
-    (`all`), of the current pass (`epoch`), or the weights themselves (`none`).
+    McDonald et al. 2010); with `mix` = 0 each goes on from its own, and only what they propose is
+    averaged (Hasler et al. 2011). `average` proposes the mean of the weights after every step so
+    far (`all`), of the current pass (`epoch`), or the weights themselves (`none`).
 
     With a live decoder, each batch is decoded with the weights of the moment, `k` hypotheses a
     sentence. With `delay` > 0 the decoder does not wait for steps: up to `delay` + 1 batches are on
@@ -257,7 +258,9 @@ class Online:
                 ]
                 for job in jobs:
                     facts.extend(job.result())
-                _mix(learners)
+                _adopt(learners)
+                if self.mix:
+                    _mix(learners)
         # Gains in context are those of the whole corpus: each sentence as its learner saw it.
         every = np.stack([learner.observed for learner in learners])
         rows = every.reshape(len(learners), len(order), -1)
@@ -291,7 +294,7 @@ def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
         raise InputError(
             "only online tuners have a regime", remedy="leave it out; all threads are used anyway"
         )
-    known = {"batch": 1, "shards": 1, "mix": 1, "delay": 0}
+    known = {"batch": 1, "shards": 1, "mix": 0, "delay": 0}
     chosen: dict[str, Any] = {}
     for part in regime.split(","):
         name, _, value = part.partition("=")
@@ -304,18 +307,27 @@ def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
                 f"{part!r} is no part of a regime",
                 remedy="give batch=N, shards=N,mix=N or delay=N,ordered=false",
             )
-    if chosen.get("delay", 0) and max(chosen.get("shards", 1), tuner.shards) > 1:
+    changed = replace(tuner, **chosen)
+    if "mix" in chosen and changed.shards == 1:
+        raise InputError("mix without shards", remedy="give shards=2 or more with it")
+    if "ordered" in chosen and changed.delay == 0:
+        raise InputError("ordered without a delay", remedy="give delay=1 or more with it")
+    if changed.delay and changed.shards > 1:
         raise InputError("both shards and a delay", remedy="choose one of the two")
-    return replace(tuner, **chosen)
+    return changed
 
 
-def _mix(learners: Sequence[_core.Learner]) -> None:
-    """Give all learners the mean of their weights, and the features that any of them has met."""
+def _adopt(learners: Sequence[_core.Learner]) -> None:
+    """Give all learners the features that any of them has met."""
     names = [learner.names for learner in learners]
     if any(each != names[0] for each in names):
         common = list(dict.fromkeys(name for each in names for name in each))
         for learner in learners:
             learner.adopt(common)
+
+
+def _mix(learners: Sequence[_core.Learner]) -> None:
+    """Give all learners the mean of their weights."""
     mixed = np.mean([learner.weights for learner in learners], axis=0)
     for learner in learners:
         learner.set_weights(mixed)
@@ -334,14 +346,16 @@ def merge_facts(facts: list[Facts]) -> Facts:
         s * (fact["spread"][0] ** 2 + fact["spread"][1] ** 2)
         for s, fact in zip(share, facts, strict=True)
     )
-    watched = any(fact["oracle"] or fact["prediction"] or fact["model"] for fact in facts)
+    # A pass has zeros for what nobody watched: selectors that draw pairs have no single y+.
+    paired = bool(spread) or any(fact["oracle"] or fact["prediction"] for fact in facts)
+    watched = paired or any(fact["model"] for fact in facts)
     return {
         "updates": sum(fact["updates"] for fact in facts),
         "loss": sum(fact["loss"] for fact in facts),
         "model": mean("model") if watched else None,
-        "oracle": mean("oracle") if watched else None,
-        "prediction": mean("prediction") if watched else None,
-        "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if watched else None,
+        "oracle": mean("oracle") if paired else None,
+        "prediction": mean("prediction") if paired else None,
+        "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if paired else None,
         **_clocked(facts),
     }
 

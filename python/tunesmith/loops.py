@@ -20,7 +20,9 @@ import numpy.typing as npt
 from tunesmith import _core
 from tunesmith.drivers import Epoch, Facts, Online, State, Task, Tuner
 from tunesmith.features import Vector, Weights
+from tunesmith.linesearch import LISTED
 from tunesmith.metrics import Metric
+from tunesmith.moments import Within
 from tunesmith.sources import Live
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Translator
@@ -134,19 +136,31 @@ class Batch:
         )
 
     def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
-        """Return weights as large as those at the start, where only their direction was tuned.
+        """Return weights of the size at the start, where only their direction was tuned.
 
         A decoder's beam is wide or narrow by the size of scores, so sizes must not run away.
+        Weights of features that never vary have no size and stay as they were.
         """
-        free = task.free
-        size = float(np.abs(weights[free]).sum())
-        if not getattr(self._tuner, "scale_free", False) or size == 0.0:
+        if not getattr(self._tuner, "scale_free", False):
             return weights
-        scaled = weights.copy()
-        scaled[free] *= float(np.abs(start[free]).sum()) / size
-        scaled = task.clip(scaled)
+        cells = Within(_standing(task, start, weights)).cells().sqrt()
+        varying = task.free & (np.asarray(cells.sum(axis=0)).ravel() > 0.0)
+        old, new = (cells @ np.abs(np.where(varying, each, 0.0)) for each in (start, weights))
+        sized = (old > 0.0) & (new > 0.0)
+        # The median, because a single large weight may matter in a few lists only.
+        factor = float(np.median(old[sized] / new[sized])) if sized.any() else 1.0
+        scaled = task.clip(np.where(varying, factor * weights, start))
         # Weights that are fixed or bounded may give sizes a meaning.
         return scaled if task.evaluate(scaled)[1] >= gain - 1e-9 else weights
+
+
+def _standing(task: Task, *points: Vector) -> Pools:
+    """Return the lists, or those of the forests' best strings at some points."""
+    spaces = task.pools
+    if isinstance(spaces, Pools):
+        return spaces
+    assert isinstance(spaces, Forests)
+    return Pools.merge([spaces.kbest(point, LISTED, threads=task.threads) for point in points])
 
 
 class Passes:
@@ -252,12 +266,13 @@ class Stream(Task):
         waiting: deque[tuple[int, npt.NDArray[np.uint32], Future[tuple[Spaces, float]]]] = deque()
 
         def take() -> None:
-            chosen = waiting[0]
+            place = 0
             if not online.ordered:
-                wait([job for _, _, job in waiting], return_when=FIRST_COMPLETED)
-                chosen = next(item for item in waiting if item[2].done())
-            waiting.remove(chosen)
-            made, batch, job = chosen
+                jobs = [job for _, _, job in waiting]
+                wait(jobs, return_when=FIRST_COMPLETED)
+                place = next(i for i, job in enumerate(jobs) if job.done())
+            made, batch, job = waiting[place]
+            del waiting[place]
             late = len(facts) - made
             facts.append({**self._step(learner, *job.result(), batch, epoch), "staleness": late})
 

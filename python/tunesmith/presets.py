@@ -2,13 +2,17 @@
 
 A preset is a function of its options that returns a tuner. To add one, write such a function and
 decorate it with `@preset`; its keyword arguments become options of `--set`, its docstring the help.
+The type of a number says which are allowed: a `Count` is a whole number from 1 on.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from math import inf, nan
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from tunesmith import gains, select, update
 from tunesmith.baselines import Grid, RandomSearch
@@ -34,6 +38,31 @@ History = Literal["1best", "oracle"]
 Average = Literal["all", "epoch", "none"]
 
 
+@dataclass(frozen=True)
+class Range:
+    """The numbers that an option can be; `open` leaves the least one out."""
+
+    least: float
+    most: float = 1_000_000
+    open: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        return self.least <= value <= self.most and not (self.open and value == self.least)
+
+    def __str__(self) -> str:
+        return f"{'above' if self.open else 'from'} {self.least:g} up to {self.most:,}"
+
+
+Count = Annotated[int, Range(1)]
+Whole = Annotated[int, Range(0)]
+Positive = Annotated[float, Range(0, open=True)]
+Amount = Annotated[float, Range(0)]
+Share = Annotated[float, Range(0, 1)]
+# A factor that leaves some of what it multiplies.
+Part = Annotated[float, Range(0, 1, open=True)]
+Bound = Annotated[float, Range(0, inf, open=True)]
+
+
 def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
     """Register a preset under its function's name, underscores as hyphens."""
     PRESETS[make.__name__.strip("_").replace("_", "-")] = make
@@ -43,10 +72,10 @@ def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
 @preset
 def mert(
     *,
-    restarts: int = 20,
-    directions: int = 0,
-    tolerance: float = 1e-5,
-    coarse: float = 1e-3,
+    restarts: Whole = 20,
+    directions: Whole = 0,
+    tolerance: Positive = 1e-5,
+    coarse: Amount = 1e-3,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
@@ -64,13 +93,13 @@ def mert(
 @preset
 def pro(
     *,
-    samples: int = 5000,
-    first: int = 500,
-    threshold: float = 0.05,
-    keep: int = 50,
-    rounds: int = 12,
-    interpolate: float = 0.2,
-    l2: float = 1e-4,
+    samples: Count = 5000,
+    first: Count = 500,
+    threshold: Amount = 0.05,
+    keep: Count = 50,
+    rounds: Count = 12,
+    interpolate: Part = 0.2,
+    l2: Amount = 1e-4,
     gain: Literal["sentence", "context"] = "context",
 ) -> Tuner:
     """Pairwise ranking optimisation: sampled pairs, logistic regression.
@@ -91,13 +120,13 @@ def pro(
 @preset
 def kbmira(
     *,
-    c: float = 0.02,
-    passes: int = 60,
-    decay: float = 0.999,
+    c: Amount = 0.02,
+    passes: Count = 60,
+    decay: Share = 0.999,
     gain: GainName = "background",
     gain_scale: gains.Scale = "background",
     shuffle: bool = True,
-    batch: int = 1,
+    batch: Count = 1,
 ) -> Tuner:
     """Batch k-best MIRA: hope/fear passes over all lists, the best pass's average.
 
@@ -123,25 +152,26 @@ def kbmira(
 @preset
 def mira(
     *,
-    c: float = C,
+    c: Amount = C,
     oracle: select.Oracle = "M-C",
     prediction: select.Prediction = "M+C",
-    k: int = 500,
-    passes: int = 20,
+    k: Whole = 500,
+    passes: Count = 20,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     history: History = "1best",
     gain_scale: gains.Scale = "one",
     average: Average = "all",
     shuffle: bool = True,
-    batch: int = 1,
-    shards: int = 1,
-    mix: int = 1,
+    batch: Count = 1,
+    shards: Count = 1,
+    mix: Whole = 1,
 ) -> Tuner:
     """1-best MIRA with every strategy for choosing y+ and y-.
 
     y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c; w += min(C, loss/‖Δf‖²)Δf(y+, y-).
-    oracle: M-C, LU, MB; prediction: M+C, PB, MC. MB looks at 50,000 candidates of a live decoder.
+    oracle: M-C, LU, MB; prediction: M+C, PB, MC. k=0 takes all candidates, of a live decoder
+    50,000, as MB does.
 
     Eidelman 2012; Crammer et al. 2006.
     """
@@ -155,41 +185,50 @@ def mira(
         average,
         shards=shards,
         mix=mix,
-        k=WHOLE if oracle == "MB" else k,
+        k=WHOLE if oracle == "MB" else k or WHOLE,
     )
 
 
 @preset
 def mira_hildreth(
     *,
-    c: float = C,
+    c: Amount = C,
     lists: Literal["hope-fear", "model-hope-fear"] = "hope-fear",
-    n: int = 1,
-    passes: int = 10,
-    batch: int = 1,
+    n: Count = 1,
+    passes: Count = 10,
+    batch: Count = 1,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     history: History = "1best",
     gain_scale: gains.Scale = "one",
     scale_update: bool = False,
-    rate: float = 1.0,
-    decrease: float = 1.0,
+    rate: Positive | None = None,
+    decrease: Part = 1.0,
     shuffle: bool = True,
     average: Average = "all",
     learner: Literal["mira", "perceptron"] = "mira",
-    stop: float = 0.0,
-    shards: int = 1,
-    mix: int = 5,
+    stop: Amount = 0.0,
+    shards: Count = 1,
+    mix: Whole = 5,
 ) -> Tuner:
     """k-best MIRA by Hildreth's algorithm, with two or three lists.
 
     min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears,
     or over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies
     the step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
-    three passes no weight moved by more (Moses used 0.01).
+    three passes no weight moved by more (Moses used 0.01). `mix=0` averages the weights of `shards`
+    only where they are proposed. `learner=perceptron` has neither `c` nor `scale_update`; its
+    `rate` is 0.01, MIRA's 1, unless another is given.
 
     Hasler, Haddow & Koehn 2011.
     """
+    if learner == "perceptron" and (c != C or scale_update):
+        raise InputError(
+            "mira-hildreth with learner=perceptron has neither c nor scale_update",
+            remedy="leave them out, or use learner=mira",
+        )
+    if rate is None:
+        rate = 0.01 if learner == "perceptron" else 1.0
     rule = (
         update.perceptron(rate)
         if learner == "perceptron"
@@ -213,17 +252,17 @@ def mira_hildreth(
 @preset
 def mira_cp(
     *,
-    c: float = C,
-    k: int = 500,
-    passes: int = 20,
-    max_iter: int = 100,
-    epsilon: float = 1e-4,
+    c: Amount = C,
+    k: Whole = 500,
+    passes: Count = 20,
+    max_iter: Count = 100,
+    epsilon: Amount = 1e-4,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     gain_scale: gains.Scale = "one",
     average: Average = "all",
     shuffle: bool = True,
-    batch: int = 1,
+    batch: Count = 1,
 ) -> Tuner:
     """MIRA with a cutting plane: the most violated hypothesis is added until none is left.
 
@@ -239,26 +278,26 @@ def mira_cp(
         batch,
         shuffle,
         average,
-        k=k,
+        k=k or WHOLE,
     )
 
 
 @preset
 def rm(
     *,
-    c: float = C,
-    bound: float = 30.0,
-    price: float = C,
-    k: int = 500,
-    passes: int = 20,
+    c: Amount = C,
+    bound: Bound = 30.0,
+    price: Positive = C,
+    k: Whole = 500,
+    passes: Count = 20,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     gain_scale: gains.Scale = "one",
     average: Average = "all",
     shuffle: bool = True,
-    batch: int = 1,
-    shards: int = 1,
-    mix: int = 1,
+    batch: Count = 1,
+    shards: Count = 1,
+    mix: Whole = 1,
 ) -> Tuner:
     """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
 
@@ -280,27 +319,27 @@ def rm(
         average,
         shards=shards,
         mix=mix,
-        k=k,
+        k=k or WHOLE,
     )
 
 
 @preset
 def rm_cp(
     *,
-    c: float = C,
-    bound: float = 30.0,
-    price: float = C,
-    k: int = 500,
-    passes: int = 20,
-    max_iter: int = 100,
-    epsilon: float = 1e-4,
-    epsilon_bound: float = 1e-4,
+    c: Amount = C,
+    bound: Bound = 30.0,
+    price: Positive = C,
+    k: Whole = 500,
+    passes: Count = 20,
+    max_iter: Count = 100,
+    epsilon: Amount = 1e-4,
+    epsilon_bound: Amount = 1e-4,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     gain_scale: gains.Scale = "one",
     average: Average = "all",
     shuffle: bool = True,
-    batch: int = 1,
+    batch: Count = 1,
 ) -> Tuner:
     """Relative margin by cutting planes: three working sets, the largest violation first.
 
@@ -317,7 +356,7 @@ def rm_cp(
         batch,
         shuffle,
         average,
-        k=k,
+        k=k or WHOLE,
     )
 
 
@@ -325,16 +364,16 @@ def rm_cp(
 def adagrad(
     *,
     loss: Literal["logistic", "hinge", "expected"] = "logistic",
-    eta: float = 0.02,
-    l1: float = 0.1,
-    l2: float = 0.0,
-    samples: int = 5000,
-    threshold: float = 0.05,
-    pairs: int = 15,
-    k: int = 200,
-    passes: int = 10,
-    batch: int = 20,
-    alpha: float = 1.0,
+    eta: Positive = 0.02,
+    l1: Amount = 0.1,
+    l2: Amount = 0.0,
+    samples: Count = 5000,
+    threshold: Amount = 0.05,
+    pairs: Count = 15,
+    k: Count = 200,
+    passes: Count = 10,
+    batch: Count = 20,
+    alpha: Positive = 1.0,
     gain: GainName = "context",
     average: Average = "none",
     shuffle: bool = True,
@@ -367,13 +406,13 @@ def adagrad(
 @preset
 def arow(
     *,
-    r: float = 30.0,
-    variance: float = 1.0,
-    rate: float = 1.0,
+    r: Positive = 30.0,
+    variance: Positive = 1.0,
+    rate: Positive = 1.0,
     linear: bool = False,
-    passes: int = 20,
+    passes: Count = 20,
     gain: GainName = "context",
-    decay: float = 0.9,
+    decay: Share = 0.9,
     gain_scale: gains.Scale = "one",
     average: Average = "all",
     shuffle: bool = True,
@@ -398,10 +437,10 @@ def arow(
 @preset
 def perceptron(
     *,
-    rate: float = 0.003,
+    rate: Positive = 0.003,
     oracle: select.Oracle = "M-C",
     prediction: select.Prediction = "PB",
-    passes: int = 20,
+    passes: Count = 20,
     gain: GainName = "context",
     average: Average = "epoch",
     shuffle: bool = True,
@@ -425,10 +464,10 @@ def perceptron(
 @preset
 def rampion(
     *,
-    rounds: int = 10,
-    passes: int = 5,
-    eta: float = 1e-4,
-    l2: float = 1e-3,
+    rounds: Count = 10,
+    passes: Whole = 5,
+    eta: Positive = 1e-4,
+    l2: Amount = 1e-3,
     gain_scale: gains.Scale = "one",
 ) -> Tuner:
     """Ramp loss: hopes fixed, sub-gradient passes over the fears, repeated.
@@ -443,11 +482,12 @@ def rampion(
 @preset
 def risk(
     *,
-    alpha: float = 1.0,
-    anneal: float = 2.0,
-    steps: int = 8,
-    iterations: int = 30,
-    l2: float = 1e-4,
+    alpha: Positive = 1.0,
+    # Beyond these α is no number any more.
+    anneal: Annotated[float, Range(1, 10)] = 2.0,
+    steps: Annotated[int, Range(1, 100)] = 8,
+    iterations: Count = 30,
+    l2: Amount = 1e-4,
     objective: Literal["sentence", "corpus"] = "corpus",
 ) -> Tuner:
     """Minimum risk: maximise the expected gain under p ∝ exp(α s), α annealed.
@@ -458,13 +498,15 @@ def risk(
 
 
 @preset
-def random(*, tries: int = 1000) -> Tuner:
+def random(*, tries: Count = 1000) -> Tuner:
     """Random search: a baseline."""
     return RandomSearch(tries)
 
 
 @preset
-def grid(*, points: int = 11, budget: int = 5000, rounds: int = 5) -> Tuner:
+def grid(
+    *, points: Annotated[int, Range(2)] = 11, budget: Whole = 5000, rounds: Count = 5
+) -> Tuner:
     """Grid search: a baseline; one weight at a time where the whole grid is too large."""
     return Grid(points, budget, rounds)
 
@@ -472,13 +514,14 @@ def grid(*, points: int = 11, budget: int = 5000, rounds: int = 5) -> Tuner:
 def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
     """Return the preset's tuner; text options are read as the types that the preset declares.
 
-    Refuses unknown presets, unknown options and values of the wrong kind, naming what there is.
+    Refuses unknown presets, unknown options and values of the wrong kind or out of range, naming
+    what there is.
     """
     if name not in PRESETS:
         raise InputError(f"no tuner named {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
     make = PRESETS[name]
     known = preset_options(name)
-    hints = get_type_hints(make)
+    hints = get_type_hints(make, include_extras=True)
     given = {}
     for key, value in (options or {}).items():
         field = key.replace("-", "_")
@@ -498,6 +541,10 @@ def preset_options(name: str) -> dict[str, Any]:
 
 def _typed(name: str, value: Any, kind: Any) -> Any:
     """Read a value as the type of its option."""
+    if NoneType in get_args(kind):
+        if str(value).lower() == "none":
+            return None
+        kind = next(each for each in get_args(kind) if each is not NoneType)
     if get_origin(kind) is Literal:
         choices = get_args(kind)
         if str(value) not in choices:
@@ -517,12 +564,17 @@ def _typed(name: str, value: Any, kind: Any) -> Any:
         if str(value).lower() not in words:
             raise InputError(f"{name} is {value!r}", remedy="use true or false")
         return words[str(value).lower()]
-    what = "a whole number from 0 on" if kind is int else "a number"
+    return _number(name, value, *(get_args(kind) or (kind, Range(-inf, inf))))
+
+
+def _number(name: str, value: Any, kind: type[int] | type[float], allowed: Range) -> float:
+    """Read a value as a number within a range."""
     try:
         found = kind(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}", remedy=f"give {what}") from None
+    except (TypeError, ValueError, OverflowError):
+        found = nan
     cut = isinstance(value, float) and found != value
-    if cut or found != found or (kind is int and found < 0):
-        raise InputError(f"{name} is {value!r}", remedy=f"give {what}")
+    if cut or found not in allowed:
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name} is {value!r}", remedy=f"give {what} {allowed}")
     return found

@@ -15,6 +15,8 @@ from math import inf
 from pathlib import Path
 from typing import Literal, Protocol
 
+import numpy as np
+
 from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.formats.weights import write_cdec, write_moses_ini
@@ -25,6 +27,8 @@ from tunesmith.translation import Model, Translator
 SpaceName = Literal["list", "forest"]
 # Length of lists where nobody asks for another.
 LIST = 100
+# Lines that an error names at most.
+SHOWN = 5
 DENSITY = 50.0
 """Edges of a forest for each word of its best string, of which tuning sees no more."""
 
@@ -69,6 +73,10 @@ class Live:
     density: float | None = DENSITY
 
     def __post_init__(self) -> None:
+        if not self.lines:
+            raise InputError(
+                "the text has no sentences", remedy="give a source with at least one line"
+            )
         if len(self.lines) != len(self.raw_references):
             raise InputError(
                 f"{len(self.lines)} sentences, but references for {len(self.raw_references)}",
@@ -130,7 +138,10 @@ class Command:
     format: str | None = None
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Pools:
-        """Run the command. Refuses a failure, and lists that do not fit the sentences."""
+        """Run the command. Refuses a failure, and lists that do not fit the sentences.
+
+        A sentence may go without a list only where its line is blank.
+        """
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             files = {part: folder / part for part in ("weights", "source", "nbest")}
@@ -152,4 +163,19 @@ class Command:
                     remedy=f"run it by hand: {self.command}",
                 )
             found = read_pools(files["nbest"], format=self.format, sentences=len(self.sources))
+        self._check(found)
         return Pools(found.core, self.references, self.sources)
+
+    def _check(self, found: Pools) -> None:
+        sizes = np.diff(found.core.starts)
+        missing = [
+            str(number)
+            for number, (line, size) in enumerate(zip(self.sources, sizes, strict=True), 1)
+            if line.strip() and not size
+        ]
+        if missing:
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            raise InputError(
+                f"the decoder found nothing for line {', '.join(missing[:SHOWN])}{more} of the source",
+                remedy=f"let it print a hypothesis for every sentence; run it by hand: {self.command}",
+            )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from os import PathLike, fspath
 
 from tunesmith.errors import InputError
@@ -23,14 +22,28 @@ def batches(path: str | PathLike[str], size: int, report: Report) -> Iterator[li
     if fspath(path) == "-":
         first = 1
         for lines in _arriving(STDIN):
-            for start in range(0, len(lines), size):
-                part = lines[start : start + size]
-                yield [_text(line, first + at, report) for at, line in enumerate(part)]
-                first += len(part)
+            numbered = enumerate(lines, first)
+            yield from _parts((_text(line, at, report) for at, line in numbered), size)
+            first += len(lines)
         return
-    texts = (line or "" for line in Source(path, report, Options()).lines())
-    while batch := list(islice(texts, size)):
-        yield batch
+    yield from _parts((line or "" for line in Source(path, report, Options()).lines()), size)
+
+
+def _parts(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+    """Yield lists of at most `size`; what comes before a bad one is not lost."""
+    part: list[str] = []
+    try:
+        for text in texts:
+            part.append(text)
+            if len(part) == size:
+                yield part
+                part = []
+    except InputError:
+        if part:
+            yield part
+        raise
+    if part:
+        yield part
 
 
 def _arriving(descriptor: int) -> Iterator[list[bytes]]:

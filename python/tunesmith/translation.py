@@ -216,13 +216,26 @@ class Model:
         """
         rules, model = Path(grammar), Path(lm)
         folder = cache_beside(rules.parent) if cache is None else Path(cache)
-        table = cached(folder, [rules], ".rules", lambda out: import_cdec(rules, out), tell)
+
+        def convert(out: Path) -> None:
+            if not import_cdec(rules, out).entries:
+                raise InputError(
+                    "the grammar has no rules",
+                    str(rules),
+                    remedy="give rules such as [X] ||| the [X,1] ||| das [X,1] ||| Count=1",
+                )
+
+        table = cached(folder, [rules], ".rules", convert, tell)
+        made = [table]
         if model.suffix != ".tlm":
             text = model
             model = cached(
                 folder, [text], ".tlm", lambda out: _core.LanguageModel.load(text).save(out), tell
             )
-        return cls(_core.Decoder.hiero(table, model, cdec=True), Weights(weights))
+            made.append(model)
+        with from_cache(*made):
+            decoder = _core.Decoder.hiero(table, model, cdec=True)
+        return cls(decoder, Weights(weights))
 
     def translator(
         self,
@@ -242,8 +255,11 @@ class Model:
         chosen.check_finite()
         names = self.decoder.dense
         if not any(chosen.get(name) for name in names):
+            known = any(name in chosen for name in names)
             raise InputError(
-                "no weight is for a feature of this model",
+                "all weights for features of this model are zero"
+                if known
+                else "no weight is for a feature of this model",
                 chosen.file,
                 remedy=f"its features are {', '.join(names)}",
             )

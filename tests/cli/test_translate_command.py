@@ -519,3 +519,30 @@ def test_consensus_is_one_of_the_best(model: Path) -> None:
     assert "use one of bleu" in translated(model, "x\n", "--mbr", "nix").err
     assert "text only" in translated(model, "x\n", "--mbr", "bleu", "--json").err
     assert "--cdec-grammar" in translated(model, "x\n", "--lm", model / "lm.tlm").err
+
+
+def test_lines_before_one_that_is_not_utf8_come_out(model: Path) -> None:
+    file = model.parent / "latin"
+    file.write_bytes(b"Ein Haus.\nEin Buch.\nein \xff\n")
+    ran = tunesmith("translate", model, "--input", file)
+    assert ran.code != 0 and ran.out == "A house.\nA book.\n"
+    assert f"{file}:3: invalid UTF-8" in ran.err
+    with file.open("rb") as text:
+        piped = process("translate", model, stdin=text)
+    assert piped.out == ran.out and "standard input:3: invalid UTF-8" in piped.err
+
+
+def test_options_that_would_do_nothing_are_refused(model: Path) -> None:
+    assert "--alpha is of --mbr" in translated(model, "a\n", "--alpha", 2).err
+    weights = model.parent / "weights.txt"
+    weights.write_text("lm 1\n")
+    both = ("--cdec-weights", weights, "--weights", weights, "--lm", model / "lm.tlm")
+    ran = tunesmith("translate", "--cdec-grammar", weights, *both)
+    assert "both --weights and --cdec-weights" in ran.err
+    weights.write_text("lm 0\nfoo 1\n")
+    assert "are zero" in translated(model, "a\n", "--weights", weights).err
+    grammar = model.parent / "empty.grammar"
+    grammar.write_text("[S] ||| [X,1] ||| [X,1] ||| Glue=0\n")
+    weights.write_text("LanguageModel 1\n")
+    ran = tunesmith("translate", "--cdec-grammar", grammar, *both[:2], *both[4:])
+    assert f"{grammar}: the grammar has no rules" in ran.err

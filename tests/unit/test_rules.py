@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tunesmith import InputError
 from tunesmith.training.rules import (
     AlignedCorpus,
     HieroOptions,
@@ -196,14 +197,27 @@ def test_a_grammar_written_by_hand(tmp_path: Path) -> None:
         "[X] ||| ne [X,1] pas [X,2] ||| [2] not [1] ||| A=0.5 B=-1 ||| 0-1 2-1\n"
         "[X] ||| ne [X,1] pas [X,2] ||| [2] not [1] ||| A=9\n"
         "[X] ||| oui ||| yes ||| B=2\n"
+        "[X] ||| ne [X,1] pas [X,2] ||| [2] not [1] ||| B=-1 A=0.5\n"
         "[S] ||| [S,1] [X,2] ||| [1] [2] ||| Glue=1\n"
+        "[S] ||| [X] ||| [1]  ||| Glue=0\n"
     )
     imported = import_cdec(tmp_path / "g", tmp_path / "t")
-    assert (imported.entries, imported.repeated, imported.left_out) == (2, 1, 1)
+    assert (imported.entries, imported.repeated, imported.left_out) == (3, 1, 2)
     table = RuleTable(tmp_path / "t")
-    (rule,) = find(table, "ne [X,1] pas [X,2]")
+    rule, other = find(table, "ne [X,1] pas [X,2]")
     assert rule.target == ("[X,2]", "not", "[X,1]") and rule.links == [(0, 1), (2, 1)]
+    assert (other.target, other.scores) == (rule.target, {"A": 9, "B": 0})
     assert find(table, "oui")[0].scores == {"A": 0, "B": 2}
+
+
+@pytest.mark.parametrize(
+    "sides",
+    ["[X,1] . ||| [1] END", "[S,1] [X,2] ||| [2] [1]", "[X,1] [X,2] ||| [1] [2]", "a ||| b"],
+)
+def test_rules_of_the_start_that_are_not_glue_are_refused(tmp_path: Path, sides: str) -> None:
+    (tmp_path / "g").write_text(f"[X] ||| oui ||| yes ||| B=2\n[S] ||| {sides} ||| B=1\n")
+    with pytest.raises(InputError, match=r"g:2: a rule for .S. that is not glue"):
+        import_cdec(tmp_path / "g", tmp_path / "t")
 
 
 def test_lexical_tables_have_null(tmp_path: Path) -> None:

@@ -182,7 +182,11 @@ def translate(
         )
     if cdec_grammar is None and (lm is not None or cdec_weights is not None):
         raise InputError("--lm and --cdec-weights are of a grammar", remedy="give --cdec-grammar")
+    if cdec_weights is not None and weights is not None:
+        raise InputError("both --weights and --cdec-weights", remedy="give one of them")
     o.one_of("mbr", mbr, ("bleu",))
+    if alpha is not None and mbr is None:
+        raise InputError("--alpha is of --mbr", remedy="give --mbr bleu, or leave --alpha out")
     if mbr is not None and (json or explain):
         raise InputError("--mbr gives text only", remedy="leave --json and --explain out")
     if (nbest > 0) != (nbest_out is not None) and not (mbr is not None and nbest_out is None):

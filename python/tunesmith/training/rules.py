@@ -106,7 +106,7 @@ class Imported:
     sources: int
     entries: int
     repeated: int
-    """Rules given again; the first counts."""
+    """Rules given again with the same scores."""
     left_out: int
     """Glue rules."""
     missing: int

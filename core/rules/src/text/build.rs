@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use tunesmith_align::Link;
 use tunesmith_text::{Names, Result};
 
@@ -16,7 +16,7 @@ use crate::table::{Kind, TableWriter};
 pub struct Imported {
     pub sources: u64,
     pub entries: u64,
-    /// Rules that had come before with the same sides; the first counts.
+    /// Rules that had come before with the same sides and scores.
     pub repeated: u64,
     /// Rules of another kind, such as glue.
     pub left_out: u64,
@@ -104,7 +104,9 @@ impl Builder {
         let source = |row: usize| &self.bytes[self.rows[row].start..self.rows[row].middle];
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by(|&a, &b| source(a).cmp(source(b)));
-        let mut seen: FxHashSet<&[u8]> = FxHashSet::default();
+        // Where the scores of each target side are. One that comes again with others is a rule of
+        // its own.
+        let mut seen: FxHashMap<&[u8], Vec<usize>> = FxHashMap::default();
         for group in order.chunk_by(|&a, &b| source(a) == source(b)) {
             seen.clear();
             let mut scores = Vec::new();
@@ -114,10 +116,6 @@ impl Builder {
                 let row = &self.rows[at];
                 let body = &self.bytes[row.middle..row.end];
                 let target = take_side(&mut &*body).map_or(body, |side| side.0);
-                if !seen.insert(target) {
-                    self.imported.repeated += 1;
-                    continue;
-                }
                 let start = scores.len();
                 scores.resize(start + width, 0.0);
                 let first = at.checked_sub(1).map_or(0, |last| self.rows[last].scores);
@@ -125,6 +123,13 @@ impl Builder {
                     scores[start + column as usize] = score;
                 }
                 more(at, &mut scores[start..]);
+                let known = seen.entry(target).or_default();
+                if known.iter().any(|&other| scores[other..other + width] == scores[start..]) {
+                    self.imported.repeated += 1;
+                    scores.truncate(start);
+                    continue;
+                }
+                known.push(start);
                 bodies.extend_from_slice(body);
                 count += 1;
             }

@@ -68,6 +68,29 @@ fn put<'t>(symbol: Symbol, spelling: impl Fn(u32) -> Option<&'t str>, line: &mut
     }
 }
 
+/// Whether these are the sides of one of the rules that string phrases together.
+fn is_glue(source: &str, target: &str) -> bool {
+    let gaps = |side: &str| {
+        let names = side.split_ascii_whitespace().map(|symbol| {
+            let inside = symbol.strip_prefix('[')?.strip_suffix(']')?;
+            Some(inside.split(',').next_back()?.to_owned())
+        });
+        names.collect::<Option<Vec<String>>>()
+    };
+    let begins = |starts: &[&str]| {
+        let symbols: Vec<&str> = source.split_ascii_whitespace().collect();
+        symbols.len() == starts.len() && symbols.iter().zip(starts).all(|(a, b)| a.starts_with(b))
+    };
+    let (is_first, is_next) = (begins(&["[X"]), begins(&["[S", "[X"]));
+    match (gaps(source), gaps(target)) {
+        (Some(source), Some(target)) if is_first || is_next => {
+            // Gaps without numbers are in the order of the source side.
+            source == target || target.iter().zip(1..).all(|(gap, n)| *gap == n.to_string())
+        }
+        _ => false,
+    }
+}
+
 /// Reads a grammar with the one nonterminal X into a table at `out`. A feature that a rule lacks
 /// is zero; glue rules are left out and counted. Refuses other nonterminals and more than two
 /// gaps.
@@ -91,9 +114,14 @@ pub fn import_cdec(grammar: &Path, out: &Path) -> Result<Imported> {
         }
         match fields[0] {
             "[X]" => {}
-            "[S]" => {
+            "[S]" if is_glue(fields[1], fields[2]) => {
                 builder.imported.left_out += 1;
                 continue;
+            }
+            "[S]" => {
+                return Err(Error::new("a rule for [S] that is not glue")
+                    .at(&file, Some(number))
+                    .remedy("of [S] only [S] ||| [X,1] and [S] ||| [S,1] [X,2] are known"));
             }
             other => return Err(bad(format!("the nonterminal {other} is neither [X] nor [S]"))),
         }
