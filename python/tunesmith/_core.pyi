@@ -184,6 +184,9 @@ class Forests:
         pops: int,
         threads: int = 0,
     ) -> list[str | None]: ...
+    def log_partition(
+        self, weights: NDArray[np.float64], alpha: float, threads: int = 0
+    ) -> NDArray[np.float64]: ...
     def expectations(
         self, sentence: int, weights: NDArray[np.float64], alpha: float
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...

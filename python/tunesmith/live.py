@@ -65,10 +65,18 @@ class LiveResult:
 
 @dataclass
 class _Clock:
-    """Seconds by what they went to."""
+    """Seconds by what they went to, of all processes that had a part in the run."""
 
     decode: float = 0.0
     optimise: float = 0.0
+    before: float = 0.0
+    """All that passed in processes before this one."""
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def total(self) -> float:
+        """All that passed."""
+        return self.before + time.perf_counter() - self.began
 
 
 def tune_live(
@@ -110,7 +118,7 @@ def tune_live(
     and `resume` goes on after the last that was finished, to the same result; `config` is what else
     must be the same then. `meta` is written down with the weights.
     """
-    began = time.perf_counter()
+    clock = _Clock()
     measure = get_metric(metric)
     name = preset or ("mert" if tuner is None else type(tuner).__name__)
     algorithm = tuner if tuner is not None else make_tuner(name, options)
@@ -136,10 +144,9 @@ def tune_live(
         "keep": keep,
         "iterations": iterations,
         "merged": merged,
-        "digest": _digest(source, heldout, start),
+        "digest": _digests(source, heldout, start),
         **dict(config or {}),
     }
-    clock = _Clock()
 
     def decode(where: Source, weights: Mapping[str, float], k: int | None) -> Spaces:
         before = time.perf_counter()
@@ -161,7 +168,7 @@ def tune_live(
             assert directory is not None, "only a run directory has checkpoints"
             arrays, state = journal.point.arrays, journal.point.state
             done, best, curve = state["done"], dict(state["best"]), list(state["curve"])
-            clock = _Clock(*state["clock"])
+            clock.decode, clock.optimise, clock.before = state["clock"]
             for number in range(done + 1 if loop.k is None else 1):
                 loop.add(_load(directory, number, source))
             loop.restore(weights, _part(arrays, "loop"))
@@ -232,6 +239,7 @@ def tune_live(
                 epoch=number,
                 score=score,
                 heldout=others[0] if others else None,
+                heldout_all=others,
                 nonzero=weights.nonzero,
                 weight_change=moved,
                 decode_seconds=clock.decode - before.decode,
@@ -255,7 +263,7 @@ def tune_live(
             heldout=best["heldout"],
             heldout_start=best["heldout_start"],
             iterations=len(curve) - 1,
-            seconds=time.perf_counter() - began,
+            seconds=clock.total,
             decode_seconds=clock.decode,
             optimise_seconds=clock.optimise,
             nonzero=final.nonzero,
@@ -277,6 +285,8 @@ def tune_live(
             tuned=result.tuned,
             heldout=result.heldout[0] if result.heldout else None,
             heldout_start=result.heldout_start[0] if result.heldout_start else None,
+            heldout_all=result.heldout,
+            heldout_start_all=result.heldout_start,
             seconds=result.seconds,
             weights=final.top(SHOWN_WEIGHTS),
             status="refused" if result.refused else "ok",
@@ -308,7 +318,7 @@ def _checkpoint(
     parts = {"weights": _arrays(weights), "best": _arrays(best["weights"]), "loop": loop}
     arrays = {f"{part}.{name}": a for part, named in parts.items() for name, a in named.items()}
     kept = {key: value for key, value in best.items() if key != "weights"}
-    seconds = [clock.decode, clock.optimise]
+    seconds = [clock.decode, clock.optimise, clock.total]
     state = {"done": done, "best": kept, "curve": curve, "clock": seconds}
     journal.checkpoint(arrays, state, now=True)
 
@@ -329,12 +339,21 @@ def _refused(
     return refusal(metric, before, after, best["start"], best["score"])
 
 
-def _digest(source: Source, heldout: Sequence[Source], start: Mapping[str, float]) -> str:
-    """Return a fingerprint of what is learnt from, so that a run is resumed with the same."""
-    made = hashlib.sha256(repr(sorted(start.items())).encode())
-    for each in (source, *heldout):
-        made.update(repr((each.sources, each.references)).encode("utf-8", "surrogatepass"))
-    return made.hexdigest()
+def _digests(
+    source: Source, heldout: Sequence[Source], start: Mapping[str, float]
+) -> dict[str, str]:
+    """Return a hash of each input, so that a run is resumed with the same or told which is not."""
+    inputs: dict[str, object] = {
+        "source": source.sources,
+        "references": source.references,
+        "start weights": sorted(start.items()),
+    }
+    for number, each in enumerate(heldout, 1):
+        inputs[f"held-out text {number}"] = (each.sources, each.references)
+    return {
+        name: hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
+        for name, value in inputs.items()
+    }
 
 
 def _arrays(weights: Weights) -> State:

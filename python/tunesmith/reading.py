@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import Skipped, read_nbest, read_references
-from tunesmith.formats.weights import read_cdec, read_moses_ini
+from tunesmith.formats.weights import read_cdec, read_moses_ini, write_cdec, write_moses_ini
 from tunesmith.spaces import Pools
 
 File = str | PathLike[str]
@@ -160,6 +161,32 @@ def read_weights(path: File) -> Weights:
     if not weights:
         raise InputError("no weights in the file", name, remedy="check that it is the right one")
     return weights
+
+
+def write_weights(weights: Weights, path: File, ini: File | None = None) -> None:
+    """Write weights in the format that the name asks for, as `read_weights` reads it.
+
+    `.toml` is ours, `.ini` a copy of the configuration `ini` of Moses with these weights, anything
+    else lines of `name value`. Refuses `.ini` without one to copy.
+    """
+    check_copy(path, ini)
+    ending = Path(path).suffix
+    if ending == ".toml":
+        weights.save(Path(path))
+    elif ending == ".ini":
+        write_moses_ini(weights, path, ini)
+    else:
+        write_cdec(weights, path)
+
+
+def check_copy(path: File, ini: File | None) -> None:
+    """Refuse to write a configuration of Moses where there is none to copy."""
+    if Path(path).suffix == ".ini" and ini is None:
+        raise InputError(
+            "there is no configuration of Moses to copy",
+            str(path),
+            remedy="name a .toml file; .ini is for --moses INI, or --command with --weights INI",
+        )
 
 
 def _files(given: File | Sequence[File]) -> list[File]:

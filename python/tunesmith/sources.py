@@ -73,10 +73,7 @@ class Live:
     density: float | None = DENSITY
 
     def __post_init__(self) -> None:
-        if not self.lines:
-            raise InputError(
-                "the text has no sentences", remedy="give a source with at least one line"
-            )
+        _refuse_empty(self.lines)
         if len(self.lines) != len(self.raw_references):
             raise InputError(
                 f"{len(self.lines)} sentences, but references for {len(self.raw_references)}",
@@ -137,6 +134,9 @@ class Command:
     template: Path | None = None
     format: str | None = None
 
+    def __post_init__(self) -> None:
+        _refuse_empty(self.sources)
+
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Pools:
         """Run the command. Refuses a failure, and lists that do not fit the sentences.
 
@@ -163,11 +163,11 @@ class Command:
                     remedy=f"run it by hand: {self.command}",
                 )
             found = read_pools(files["nbest"], format=self.format, sentences=len(self.sources))
-        self._check(found)
+        self._refuse_missing(found)
         return Pools(found.core, self.references, self.sources)
 
-    def _check(self, found: Pools) -> None:
-        sizes = np.diff(found.core.starts)
+    def _refuse_missing(self, found: Pools) -> None:
+        sizes = np.diff(found.core.starts).tolist()
         missing = [
             str(number)
             for number, (line, size) in enumerate(zip(self.sources, sizes, strict=True), 1)
@@ -176,6 +176,12 @@ class Command:
         if missing:
             more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
             raise InputError(
-                f"the decoder found nothing for line {', '.join(missing[:SHOWN])}{more} of the source",
-                remedy=f"let it print a hypothesis for every sentence; run it by hand: {self.command}",
+                f"no hypothesis for line {', '.join(missing[:SHOWN])}{more} of the source",
+                remedy="let the decoder print one for every line that is not blank; "
+                f"run it by hand: {self.command}",
             )
+
+
+def _refuse_empty(lines: Sequence[str]) -> None:
+    if not lines:
+        raise InputError("the text has no sentences", remedy="give a source that has some")

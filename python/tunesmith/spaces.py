@@ -633,15 +633,24 @@ class Forests(Spaces):
         Features that a forest does not have are left out; one without derivation has none. Refuses
         a factor that is not finite.
         """
-        if not isfinite(alpha):
-            raise InputError(f"alpha is {alpha}", remedy="give a finite number")
         vector, names = self.vector(weights), self.names
+        _check_factor(alpha)
 
         def expected(sentence: int) -> dict[str, float]:
             ids, values = self.core.expectations(sentence, vector, alpha)
             return dict(zip((names[feature] for feature in ids), values.tolist(), strict=True))
 
         return [expected(sentence) for sentence in range(self.sentences)]
+
+    def log_partition(
+        self, weights: Vector | Mapping[str, float], alpha: float = 1.0, threads: int = 0
+    ) -> Vector:
+        """Return ln Σ exp(α s) over all derivations of each forest, -inf where there are none.
+
+        It turns a score into a probability: ln p = α s - this.
+        """
+        _check_factor(alpha)
+        return self.core.log_partition(self.vector(weights), alpha, threads)
 
     def subset(self, sentences: Sequence[int]) -> Forests:
         """Return some of the sentences."""
@@ -687,3 +696,8 @@ def _check_range(name: str, value: float | None, low: float, high: float = inf) 
     if value is not None and not low <= value <= high:
         to = "on" if high == inf else f"to {high}"
         raise InputError(f"{name} is {value}", remedy=f"give a number from {low} {to}")
+
+
+def _check_factor(alpha: float) -> None:
+    if not isfinite(alpha):
+        raise InputError(f"alpha is {alpha}", remedy="give a finite number")

@@ -357,6 +357,41 @@ def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) 
     assert "Oracle" not in checked(write_report(single))
 
 
+@pytest.mark.parametrize(
+    ("space", "said", "unsaid"),
+    [
+        ("list", ["270 hypotheses", "Hypotheses", "expected of the lists"], ["dges", "forest"]),
+        ("forest", ["270 edges", "Edges", "expected of the forests"], ["ypotheses</", "list<"]),
+        ("sentence", ["9 sentences"], ["90 hypotheses"]),
+    ],
+)
+def test_lists_and_forests_are_counted_by_what_they_hold(
+    tmp_path: Path, space: str, said: list[str], unsaid: list[str]
+) -> None:
+    with RunDirectory(tmp_path).create({"preset": "mert"}) as directory:
+        sizes = {"sentences": 9, "hypotheses": 90, "space": space}
+        directory.event("start", preset="mert", metric="bleu", start=30, oracle=40, **sizes)
+        for epoch in (1, 2):
+            grown = {"projected": 33.25, "hypotheses": 90 * (epoch + 1)}
+            more = {} if space == "sentence" else grown
+            directory.event("epoch", run=0, epoch=epoch, score=30 + epoch, **more)
+    page = re.sub(r"<(style|pre).*?</", "", checked(write_report(tmp_path)), flags=re.DOTALL)
+    assert all(text in page for text in said)
+    assert not any(text in page for text in unsaid)
+
+
+def test_inputs_are_named_by_what_they_are_for(tmp_path: Path) -> None:
+    inputs = {
+        "source": {"path": "dev.de", "size": 1234, "sha256": "ab12"},
+        "model lm.tlm": {"path": "m/lm.tlm", "size": 99, "sha256_of_ends": "cd34"},
+    }
+    RunDirectory(tmp_path).create({"inputs": inputs}).close()
+    page = checked(write_report(tmp_path))
+    assert '<td>source</td><td class="name">dev.de</td><td class="n">1.2 kB</td>' in page
+    assert "<td>model lm.tlm</td>" in page
+    assert "<code>cd34 (of its ends)</code>" in page
+
+
 def test_a_penalty_that_stays_does_not_press_the_bars_of_the_others(tmp_path: Path) -> None:
     run = tmp_path / "run"
     weights = {"unknown": -100.0, "lm": 1.5, "words": -0.75}

@@ -134,7 +134,7 @@ def test_a_run_killed_before_its_configuration_starts_anew(tmp_path: Path) -> No
     (tmp_path / ".lock").write_text("1\n")
     (tmp_path / ".config.json.0badc0de.part").write_text('{"pre')
     RunDirectory(tmp_path).resume(CONFIG).close()
-    assert RunDirectory(tmp_path).open().config() == CONFIG
+    assert RunDirectory(tmp_path).open().config().items() >= CONFIG.items()
     assert not list(tmp_path.glob("*.part"))
 
 

@@ -95,6 +95,36 @@ def test_mixing_one_shard_is_serial(world: World, mix: int) -> None:
     equal(after(world, online), after(world, replace(online, shards=1, mix=mix)), 0.0)
 
 
+def walked(lists: Lists, w: Array, shard: Array) -> Array:
+    """Return the weights of a learner after its part of a pass, by hand."""
+    for sentence in shard.tolist():
+        f = lists.features[sentence]
+        if len(f):
+            gain = lists.sentence_gain(lists.stats[sentence])
+            a = int(np.argmax(f @ w + gain))
+            b = int(np.argmax(f @ w - gain))
+            x, loss = f[a] - f[b], gain[a] - gain[b] - w @ (f[a] - f[b])
+            if loss > 0 and x.any():
+                w = w + min(0.05, loss / (x @ x)) * x
+    return w
+
+
+@few
+@given(worlds, st.integers(2, 3))
+def test_learners_that_are_not_mixed_go_on_from_their_own_weights(
+    world: World, shards: int
+) -> None:
+    pools, weights = world
+    lists, own, wanted = Lists.of(pools, "wer"), [weights] * shards, []
+    for epoch in (1, 2, 3):
+        order = np.array(visiting_order(3, epoch, pools.sentences))
+        parts = zip(own, np.array_split(order, shards), strict=True)
+        own = [walked(lists, w, shard) for w, shard in parts]
+        wanted.append(np.mean(own, axis=0))
+    online = Online(select.hope_fear(), update.passive_aggressive(0.05), passes=3)
+    equal(after(world, replace(online, shards=shards, mix=0)), wanted)
+
+
 @few
 @given(worlds, st.integers(2, 3), st.integers(1, 2))
 def test_mixing_averages_learners_that_pass_over_their_shards(
@@ -106,19 +136,7 @@ def test_mixing_averages_learners_that_pass_over_their_shards(
     online = Online(select.hope_fear(), update.passive_aggressive(0.05), passes=1)
     order = np.array(visiting_order(3, 1, pools.sentences))
     for part in np.array_split(order, mix):
-        ends = []
-        for shard in np.array_split(part, shards):
-            w = weights
-            for sentence in shard.tolist():
-                f = lists.features[sentence]
-                if len(f):
-                    gain = lists.sentence_gain(lists.stats[sentence])
-                    a = int(np.argmax(f @ w + gain))
-                    b = int(np.argmax(f @ w - gain))
-                    x, loss = f[a] - f[b], gain[a] - gain[b] - w @ (f[a] - f[b])
-                    if loss > 0 and x.any():
-                        w = w + min(0.05, loss / (x @ x)) * x
-            ends.append(w)
+        ends = [walked(lists, weights, shard) for shard in np.array_split(part, shards)]
         weights = np.mean(ends, axis=0)
     (found,) = after(world, replace(online, shards=shards, mix=mix))
     np.testing.assert_allclose(found, weights, rtol=1e-12, atol=1e-12)

@@ -45,6 +45,29 @@ def test_a_template_keeps_everything_but_the_weights(tmp_path: Path) -> None:
     assert (tmp_path / "tuned.ini.sparse").read_text() == "WT_new 2.0\n"
 
 
+def test_paths_are_written_in_full_where_they_would_lead_nowhere(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "table.minphr").write_text("")
+    template = home / "moses.ini"
+    lines = ("Compact path=table num-features=4", "KENLM path=work/lm.gz", "Other path=/lm.gz")
+    template.write_text(
+        "[feature]\n" + "".join(f"{line}\n" for line in lines) + "[weight]\nLM0= 1\n"
+    )
+    for folder in (home, tmp_path):
+        path = folder / "tuned.ini"
+        weights.write_moses_ini({"LM0": 2.0, "WT_a": 1.0}, path, template)
+        told = path.read_text().splitlines()
+        if folder is home:
+            assert told[1:4] == list(lines)
+            assert told[-1] == "tuned.ini.sparse"
+        else:
+            assert told[1] == f"Compact path={home / 'table'} num-features=4"
+            assert told[2:4] == list(lines[1:])
+            assert told[-1] == str(tmp_path / "tuned.ini.sparse")
+        assert weights.read_moses_ini(path) == {"LM0": 2.0, "WT_a": 1.0}
+
+
 def test_cdec(tmp_path: Path) -> None:
     read = weights.read_cdec(GOLDEN / "cdec.weights")
     assert read == {"CountEF": 0.105899, "LanguageModel_OOV": -1.00203, "Glue": -0.107464}

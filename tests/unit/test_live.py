@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -18,10 +20,10 @@ from twins.quick import QUICK
 from twins.toy import POOR, make_world
 
 from tunesmith import Weights, _core, select, update
-from tunesmith.drivers import Epoch, Online, Task, with_regime
+from tunesmith.drivers import Epoch, Online, Task, Tuner, with_regime
 from tunesmith.errors import InputError
 from tunesmith.live import Keep, LiveResult, tune_live
-from tunesmith.loops import Passes, Setup
+from tunesmith.loops import Batch, Passes, Setup
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.runs import RunDirectory
@@ -106,6 +108,42 @@ def test_sentences_that_changed_are_told_also_by_a_run_that_was_stopped(
     assert RunDirectory(tmp_path / "stopped").changes() == rows
 
 
+@pytest.mark.parametrize("preset", ["mert", "mira"])
+def test_seconds_are_those_of_all_processes(
+    world: Path, tmp_path: Path, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tunesmith.live.time", SimpleNamespace(perf_counter=lambda: now[0]))
+
+    def listen(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch":
+            now[0] += 100.0
+            if event["epoch"] == 2:
+                raise KeyboardInterrupt
+
+    def run(**more: Any) -> LiveResult:
+        options = {"iterations": 3, "run": tmp_path / "run"}
+        return tune_live(source(world, k=30), POOR["phrase"], preset, **options, **more)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(listen=listen)
+    # What came after the last checkpoint is done again.
+    assert run(resume=True).seconds == 100.0
+
+
+def test_a_run_names_the_input_that_is_not_the_same(world: Path, tmp_path: Path) -> None:
+    def run(start: Mapping[str, float], held: list[Live], **more: Any) -> LiveResult:
+        options = {"iterations": 1, "run": tmp_path / "run", "heldout": held}
+        return tune_live(source(world, k=30), start, "mert", **options, **more)
+
+    held = [source(world, k=30)]
+    run(POOR["phrase"], held)
+    with pytest.raises(InputError, match="another configuration: start weights changed"):
+        run({**POOR["phrase"], "lm": 0.0}, held, resume=True)
+    with pytest.raises(InputError, match="digest.held-out text 1 was .*, now not given"):
+        run(POOR["phrase"], [], resume=True)
+
+
 def test_forests_are_pruned_and_keep_their_best(world: Path) -> None:
     whole = source(world, "hiero", space="forest", density=None).decode(POOR["hiero"])
     pruned = source(world, "hiero", space="forest", density=2.0).decode(POOR["hiero"])
@@ -122,7 +160,10 @@ def test_features_are_met_on_the_way(world: Path) -> None:
     assert any(name.startswith("TB:") for name in found.weights)
 
 
-REGIMES = ["batch=1", "batch=7", "shards=2", "shards=3,mix=2", "delay=2", "batch=3,delay=1"]
+REGIMES = [
+    *("batch=1", "batch=7", "shards=2", "shards=3,mix=2", "shards=2,mix=0", "delay=2"),
+    "batch=3,delay=1",
+]
 
 
 @pytest.mark.parametrize("regime", REGIMES)
@@ -197,7 +238,15 @@ def test_an_update_of_ones_own_follows_new_features(world: Path) -> None:
 
 @pytest.mark.parametrize(
     ("regime", "message"),
-    [("shards=0", "no part"), ("batch", "no part"), ("delay=1,shards=2", "both shards")],
+    [
+        ("shards=0", "no part"),
+        ("batch", "no part"),
+        ("delay=1,shards=2", "both shards"),
+        ("mix=3", "mix without shards.*give shards=2"),
+        ("shards=1,mix=0", "mix without shards"),
+        ("ordered=false", "ordered without a delay.*give delay=1"),
+        ("delay=0,ordered=false", "ordered without a delay"),
+    ],
 )
 def test_bad_regimes_are_refused(regime: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -226,6 +275,47 @@ class Fixed(Live):
         return self.lists
 
 
+class Late(Fixed):
+    """A decoder whose first answer comes when it is asked for the fourth time."""
+
+    def __init__(self, lists: Pools) -> None:
+        super().__init__(lists)
+        self.asked, self.answers, self.fourth = count(1), count(1), Event()
+
+    def following(self, learner: _core.Learner) -> Translator:
+        if next(self.asked) == 4:
+            self.fourth.set()
+        return super().following(learner)
+
+    def found(
+        self, translator: Translator, sentences: Any, k: int, as_lists: bool = False
+    ) -> Spaces:
+        assert next(self.answers) > 1 or self.fourth.wait(60)
+        return super().found(translator, sentences, k, as_lists)
+
+
+def passes(lists: Pools, source: Live, tuner: Tuner) -> Passes:
+    loop = Passes(cast(Online, tuner), source, Setup(get_metric("bleu"), {}, {}, 2, 3))
+    loop.add(lists)
+    return loop
+
+
+def test_batches_are_taken_as_they_arrive() -> None:
+    lists = learnable(1)
+    tuner = with_regime(make_tuner("mira"), "batch=3,delay=2,ordered=false")
+    step = passes(lists, Late(lists), tuner).step(Weights({"quality": 0.1}))
+    assert step.facts["staleness"]["max"] >= 1
+
+
+@pytest.mark.parametrize("preset", ["adagrad", "mira"])
+def test_what_nobody_watches_is_not_reported_as_zero(preset: str) -> None:
+    lists = learnable(1)
+    facts = passes(lists, Fixed(lists), make_tuner(preset)).step(Weights({"quality": 0.1})).facts
+    assert facts["model"] > 0.0
+    known = [facts[key] is not None for key in ("oracle", "prediction", "spread")]
+    assert known == [preset == "mira"] * 3
+
+
 @dataclass(frozen=True)
 class Turning:
     """A decoder that finds the same hypotheses with all weights, in another order."""
@@ -252,6 +342,29 @@ class Proposing:
 
     def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
         yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
+
+
+class Pointing(Proposing):
+    """The same, but only the direction of its weights means something."""
+
+    scale_free = True
+
+
+@pytest.mark.parametrize("forests", [False, True])
+def test_scores_stay_as_large_as_they_were_where_only_directions_are_tuned(forests: bool) -> None:
+    chance = np.random.default_rng(2)
+    features = chance.normal(size=(20, 4))
+    features[:, 2] = np.repeat(np.arange(5), 4)
+    features[4:, 3] = 0.0
+    texts = [" ".join(chance.choice(list("abcdef"), 6)) for _ in features]
+    references = [[" ".join(chance.choice(list("abcdef"), 6))] for _ in range(5)]
+    names = ["a", "b", "same", "rare"]
+    lists = Pools.from_arrays(features, np.arange(0, 21, 4), names, texts, references)
+    tuner = Pointing({"a": 0.02, "b": -0.01, "same": 0.9, "rare": 0.03})
+    loop = Batch(tuner, Setup(get_metric("bleu"), {}, {}, 1, 3))
+    loop.add(Forests.of_lists(lists) if forests else lists)
+    found = loop.step(Weights({"a": 0.8, "b": -0.4, "same": -100.0, "rare": -100.0})).weights
+    assert dict(found) == pytest.approx({"a": 0.8, "b": -0.4, "same": -100.0, "rare": 1.2})
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import inspect
 from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
+from twins.lists import learnable
 from twins.quick import QUICK
+from twins.training import task_of
 
 from tunesmith import PRESETS, InputError
-from tunesmith.presets import make_tuner, preset_options
+from tunesmith.presets import Range, make_tuner, preset_options
 
 NAMES = {
     "mert", "pro", "kbmira", "mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow",
@@ -72,6 +75,73 @@ def test_options_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         make_tuner(name, options)
+
+
+NUMBERS = [
+    (name, key)
+    for name in sorted(NAMES)
+    for key, value in preset_options(name).items()
+    if type(value) in (int, float)
+]
+
+
+@pytest.mark.parametrize(("name", "key"), NUMBERS)
+def test_numbers_out_of_their_range_are_refused(name: str, key: str) -> None:
+    (allowed,) = get_type_hints(PRESETS[name], include_extras=True)[key].__metadata__
+    assert isinstance(allowed, Range) and preset_options(name)[key] in allowed
+    # Without a bound the relative margin is MIRA.
+    large = [] if key == "bound" else [np.inf, "inf", 1e300, 10**30]
+    for wrong in (-1, "-1", -np.inf, np.nan, "nan", "many", *large):
+        with pytest.raises(InputError, match=rf"{name}\.{key} is .*give a .*number .* up to"):
+            make_tuner(name, {key: wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "allowed"),
+    [
+        ("mert", "tolerance", 0, "a number above 0 up to 1,000,000"),
+        ("kbmira", "decay", 2, "a number from 0 up to 1"),
+        ("mira", "shards", 0, "a whole number from 1 up to 1,000,000"),
+        ("mira-hildreth", "n", 0, "a whole number from 1 up"),
+        ("mira-hildreth", "decrease", 1.5, "a number above 0 up to 1"),
+        ("mira-hildreth", "rate", 0, "a number above 0 up to"),
+        ("rm", "bound", 0, "a number above 0 up to inf"),
+        ("adagrad", "k", 0, "a whole number from 1 up"),
+        ("adagrad", "batch", 0, "a whole number from 1 up"),
+        ("arow", "r", 0, "a number above 0 up"),
+        ("grid", "points", 1, "a whole number from 2 up"),
+    ],
+)
+def test_what_is_allowed_is_told(name: str, option: str, value: float, allowed: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make_tuner(name, {option: value})
+    assert f"{name}.{option} is {value} (give {allowed}" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["mira", "mira-cp", "rm", "rm-cp"])
+def test_all_candidates_of_a_live_decoder_are_as_many_as_the_oracle_of_all_has(name: str) -> None:
+    tuner: Any = make_tuner(name, {"k": 0})
+    best: Any = make_tuner("mira", {"oracle": "MB"})
+    assert tuner.k == best.k
+
+
+def weights_of(**options: Any) -> list[list[float]]:
+    task = task_of(learnable(1), "bleu")
+    tuner = make_tuner("mira-hildreth", {"passes": 2, **options})
+    return [epoch.weights.tolist() for epoch in tuner.epochs(task, np.full(4, 0.1), 1, None)]
+
+
+def test_both_learners_of_hildreth_have_the_rate_of_the_paper() -> None:
+    assert weights_of() == weights_of(rate=1.0) != weights_of(rate=0.01)
+    either = {"learner": "perceptron"}
+    assert weights_of(**either) == weights_of(**either, rate=0.01) != weights_of(**either, rate=1.0)
+
+
+@pytest.mark.parametrize("options", [{"c": 0.1}, {"scale_update": True}])
+def test_what_a_perceptron_does_not_have_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"neither c nor scale_update.*learner=mira"):
+        weights_of(learner="perceptron", **options)
+    weights_of(learner="perceptron", c=0.003, scale_update=False)
 
 
 @pytest.mark.parametrize("text", ["true", "1", "Yes", "on"])

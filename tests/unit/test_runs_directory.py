@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tunesmith import __version__
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, fingerprint, load_weights, read_events
 from tunesmith.runs.lock import Lock
@@ -111,8 +112,35 @@ def test_an_input_may_move_but_not_change(tmp_path: Path) -> None:
     old.rename(new)
     RunDirectory(run).resume({"inputs": [fingerprint(new)]}).close()
     new.write_text("0 ||| b ||| LM0= 1 ||| 1\n")
-    with pytest.raises(InputError, match=r"inputs\.0\.sha256"):
+    with pytest.raises(InputError, match=r"input 0 \(.*moved\.nbest\) changed"):
         RunDirectory(run).resume({"inputs": [fingerprint(new)]})
+
+
+def test_both_ends_tell_files_with_a_checksum_apart(tmp_path: Path) -> None:
+    file = tmp_path / "lm.tlm"
+    whole = bytes(20_000)
+    found = []
+    for place in (None, 0, 10_000, 19_999):
+        data = bytearray(whole)
+        if place is not None:
+            data[place] = 1
+        file.write_bytes(data)
+        found.append(fingerprint(file, ends=True))
+    before, head, middle, tail = (each["sha256_of_ends"] for each in found)
+    assert len({before, head, tail}) == 3
+    assert before == middle
+    assert found[0]["size"] == 20_000
+    file.write_bytes(b"short")
+    assert fingerprint(file, ends=True)["size"] == 5
+
+
+def test_the_version_is_told_and_may_be_another(tmp_path: Path) -> None:
+    RunDirectory(tmp_path).create(CONFIG).close()
+    file = tmp_path / "config.json"
+    told = json.loads(file.read_text())
+    assert told["version"] == __version__
+    file.write_text(json.dumps({**told, "version": "0.0.1"}))
+    RunDirectory(tmp_path).resume(CONFIG).close()
 
 
 def test_a_missing_input_has_no_fingerprint(tmp_path: Path) -> None:
@@ -139,7 +167,7 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="already holds a run"):
         RunDirectory(tmp_path).create({"seed": 1})
     # Looking is allowed, and the lock dies with its process.
-    assert RunDirectory(tmp_path).open().config() == {"seed": 1}
+    assert RunDirectory(tmp_path).open().config()["seed"] == 1
     other.kill()
     other.communicate()
     RunDirectory(tmp_path).resume({"seed": 1}).close()

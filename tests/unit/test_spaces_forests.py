@@ -149,6 +149,9 @@ def test_expectations_of_a_forest_are_sums_over_all_derivations(tmp_path: Path, 
     for alpha in (0.3, 1.0):
         wanted = expected(lists, made.vector(POOR[kind]), alpha)
         assert made.expectations(POOR[kind], alpha) == wanted
+        scores = np.exp(alpha * lists.core.dot(made.vector(POOR[kind])))
+        sums = np.add.reduceat(scores, lists.core.starts[:-1])
+        assert np.exp(made.log_partition(POOR[kind], alpha)) == pytest.approx(sums, rel=1e-6)
 
 
 def expected(lists: Pools, weights: Array, alpha: float) -> list[dict[str, float]]:
@@ -169,6 +172,7 @@ def expected(lists: Pools, weights: Array, alpha: float) -> list[dict[str, float
 def test_a_factor_that_is_not_finite_is_refused() -> None:
     with pytest.raises(InputError, match="alpha is nan"):
         forests().expectations(WEIGHTS, np.nan)
+    assert forests().log_partition(WEIGHTS)[2] == -np.inf
 
 
 def test_an_oracle_is_better_than_the_model_and_the_worst_is_worse() -> None:

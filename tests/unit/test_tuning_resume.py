@@ -97,8 +97,11 @@ def test_runs_and_folds_stopped_at_any_event_resume_to_the_same_result(
     assert events == 1 + 4 * 3 + 1
 
 
-def test_a_mixed_run_with_a_falling_rate_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    options = {"passes": 6, "shards": 2, "mix": 2, "decrease": 0.7, "n": 2}
+@pytest.mark.parametrize("mix", [0, 2])
+def test_a_mixed_run_with_a_falling_rate_resumes_to_the_same_weights(
+    tmp_path: Path, mix: int
+) -> None:
+    options = {"passes": 6, "shards": 2, "mix": mix, "decrease": 0.7, "n": 2}
     assert stop_everywhere(tmp_path, preset="mira-hildreth", options=options) == 9
 
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
 use tunesmith_solve::{ForestCorpus, forest_consensus, forest_oracle};
-use tunesmith_space::{Forest, Forests as CoreForests, Prune, Reach};
+use tunesmith_space::{Forest, Forests as CoreForests, Join, Prune, Reach};
 
 use crate::error::py_err;
 use crate::metric::Metric;
@@ -208,6 +208,26 @@ impl Forests {
         let weights = weights.as_slice()?.to_vec();
         let forests = Arc::clone(&self.inner);
         threads::run(py, threads, move || forest_consensus(&forests, &weights, alpha, pops))
+    }
+
+    /// Of each sentence the logarithm of Σ exp(α w·f) over all derivations.
+    #[pyo3(signature = (weights, alpha, threads=0))]
+    fn log_partition<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        alpha: f64,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let weights: Vec<f64> = weights.as_slice()?.iter().map(|weight| alpha * weight).collect();
+        let forests = Arc::clone(&self.inner);
+        let whole = move |forest: &Forest| {
+            let inside = forest.inside(&forest.scores(&weights), Join::Sum);
+            forest.goal().map_or(f64::NEG_INFINITY, |goal| inside[goal])
+        };
+        let found: Vec<f64> =
+            threads::run(py, threads, move || forests.forests.par_iter().map(whole).collect())?;
+        Ok(found.into_pyarray(py))
     }
 
     /// Expected features of a sentence under `p ∝ exp(α w·f)`: ids and values.

@@ -21,13 +21,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tunesmith.formats import Skipped
+from tunesmith.report.story import PARTS
 from tunesmith.runs.plain import plain
 from tunesmith.tuning import Listener
 
 # Only a terminal has an edge: a table in a file is as wide as what it holds.
 UNBOUNDED = 10_000
-# What lists and forests are counted by.
-PARTS = {"list": "hypotheses", "forest": "edges"}
+# Of a column in the lines that tell of epochs.
+NARROWEST = 6
 
 # Neither markup nor emoji: names of features and files are printed as they are.
 out = Console(
@@ -115,7 +116,8 @@ def progress(*columns: ProgressColumn, hidden: bool = False) -> Progress:
 
 
 class Watch:
-    """Progress of a tuning run, fed by its events; silent where stderr is no terminal."""
+    """Progress of a tuning run, fed by its events: a bar on a terminal, and with a decoder in the
+    loop, whose epochs are few and slow, a line for each of them everywhere."""
 
     def __init__(self, epochs: int | None = None) -> None:
         self._progress = progress(
@@ -127,6 +129,7 @@ class Watch:
         )
         self._epochs = epochs
         self._jobs: dict[str, Any] = {}
+        self._heads: list[str] = []
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -152,6 +155,8 @@ class Watch:
         if name not in self._jobs:
             self._jobs[name] = self._progress.add_task(name, total=self._epochs, news="")
         if event["event"] == "epoch":
+            if "decode_seconds" in event:
+                self._tell(_facts(event))
             heldout = event.get("heldout")
             also = "" if heldout is None else f" (held-out {heldout:.2f})"
             self._progress.update(
@@ -161,6 +166,39 @@ class Watch:
             # A tuner that stopped early is done all the same.
             done = self._progress.tasks[self._jobs[name]].completed
             self._progress.update(self._jobs[name], total=done)
+
+    def _tell(self, facts: dict[str, str]) -> None:
+        """Print a line for an epoch, below the heads of its columns where these are new."""
+        if not facts.keys() <= set(self._heads):
+            self._heads = list(dict.fromkeys([*facts, *self._heads]))
+            note(_columns({head: head for head in self._heads}))
+        note(_columns({head: facts.get(head, "") for head in self._heads}))
+
+
+def _columns(texts: dict[str, str]) -> str:
+    return " ".join(text.rjust(max(len(head), NARROWEST)) for head, text in texts.items())
+
+
+def _facts(event: dict[str, Any]) -> dict[str, str]:
+    """Return what is known of an epoch as text, by the heads of columns."""
+    first, *others = event.get("heldout_all") or [event.get("heldout")]
+    told = {
+        "epoch": (event["epoch"], "d"),
+        "score": (event["score"], ".2f"),
+        "held-out": (first, ".2f"),
+        **{f"held-out {place}": (score, ".2f") for place, score in enumerate(others, 2)},
+        **{gain: (event.get(gain), ".4f") for gain in ("model", "oracle", "prediction")},
+        "spread": ((event.get("spread") or {}).get("mean"), ".3f"),
+        "non-zero": (event["nonzero"], ",d"),
+        "decode": (event["decode_seconds"], ".1f"),
+        "optimise": (event["optimise_seconds"], ".1f"),
+    }
+    units = {"decode": " s", "optimise": " s"}
+    return {
+        head: f"{value:{form}}{units.get(head, '')}"
+        for head, (value, form) in told.items()
+        if value is not None
+    }
 
 
 def _sizes(event: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +11,23 @@ from typer.core import TyperCommand
 
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
-from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table
+from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table, warn
+from tunesmith.cli.translate import tell_unknown
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
 from tunesmith.live import Keep, LiveResult, tune_live
 from tunesmith.metrics import get_metric
+from tunesmith.moses import read_config
 from tunesmith.presets import make_tuner
-from tunesmith.reading import read_weights
+from tunesmith.reading import check_copy, read_weights, write_weights
 from tunesmith.report import Follow
+from tunesmith.runs import fingerprint
 from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source, SpaceName
-from tunesmith.translation import KINDS, Model, templates_of
+from tunesmith.templates import SETS
+from tunesmith.training.model import read_model
+from tunesmith.translation import KINDS, WEIGHTS, Kind, Model, templates_of
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -29,24 +35,36 @@ EXAMPLES = (
     "$ tunesmith tune model --source dev.de -r dev.en -t mert --space forest --run runs/mert\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t adagrad --features green2013 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=2 -o w.toml\n\n"
-    "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira --search stack=200\n\n"
+    "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira -o tuned.ini\n\n"
     "$ tunesmith tune --command 'cdec -c cdec.ini -w {weights} -k {k} -r < {source}' "
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
+# Templates that look at what only one kind of rules has.
+ONLY_FOR: dict[str, Kind] = {"order": "phrase", "distortion": "hiero"}
+# Files of ours that have a checksum at one of their ends.
+CHECKED = (".rules", ".tlm")
 
 
 class PairsCommand(TyperCommand):
     """Lets `--heldout` be followed by two files, which Typer has no words for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put an option before the second of the two."""
+        """Put an option before the second of the two. Refuses files that no option is for."""
         given: list[str] = []
         for place, word in enumerate(args):
             if args[max(place - 2, 0)] == "--heldout" and place > 1 and not word.startswith("-"):
                 given.append("--heldout-reference")
             given.append(word)
-        return super().parse_args(ctx, given)
+        ctx.allow_extra_args = True
+        left = super().parse_args(ctx, given)
+        if left and not ctx.resilient_parsing:
+            raise InputError(
+                f"no option takes {' '.join(left)}",
+                remedy="give the option again for each file: -r ONE -r OTHER, or for references of "
+                "held-out text --heldout SOURCE ONE --heldout SOURCE OTHER",
+            )
+        return left
 
 
 def tune(
@@ -63,7 +81,16 @@ def tune(
         Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
     ] = None,
     tuner: o.Tuner = "mert",
-    out_file: o.OutFile = None,
+    out_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Where to write the weights: .toml, .ini for a copy of the moses.ini they began "
+            "with, else lines of name and value.",
+        ),
+    ] = None,
     metric: Annotated[
         str,
         typer.Option(
@@ -76,8 +103,8 @@ def tune(
         typer.Option(
             "--heldout",
             metavar="SOURCE REFERENCE",
-            help="Other sentences and their reference, decoded and scored after each epoch; "
-            "may be repeated.",
+            help="Other sentences and their reference, decoded and scored after each epoch. "
+            "Repeat it for other texts, or with the same source for more references of it.",
         ),
     ] = None,
     heldout_reference: Annotated[
@@ -205,19 +232,24 @@ def tune(
     if resume and run is None:
         raise InputError("--resume without --run", remedy="name the run directory")
     o.one_of("kind", kind, tuple(KINDS))
+    if kind is not None and (command is not None or (moses is not None and kind != "phrase")):
+        raise InputError(
+            f"--kind {kind} of {'a command' if moses is None else 'a configuration of Moses'}",
+            remedy="leave --kind out: it is for a MODEL that has both kinds of rules",
+        )
     o.one_of("space", space, ("list", "forest"))
     o.one_of("keep", keep, ("best", "last", "heldout"))
-    held, held_references = heldout or [], heldout_reference or []
-    if len(held) != len(held_references):
-        raise InputError(
-            f"{len(held)} held-out sources and {len(held_references)} references",
-            remedy="give both: --heldout SOURCE REFERENCE",
-        )
+    held = held_out(heldout or [], heldout_reference or [])
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
     measured = get_metric(metric)
     o.writable(out_file)
     start = None if weights is None else read_weights(weights)
+    given = weights if weights is not None and weights.suffix == ".ini" else None
+    ini = given if command is not None else moses
+    if out_file is not None:
+        check_copy(out_file, ini)
+    templates = [*(features or []), *([] if start is None else templates_of(start))]
 
     if command is not None:
         if start is None:
@@ -225,10 +257,9 @@ def tune(
                 "a decoder that is a command has no weights of its own",
                 remedy="give those to start from with --weights",
             )
-        template = weights if weights is not None and weights.suffix == ".ini" else None
 
         def corpus(text: Path, references: list[Path]) -> Source:
-            return Command(command, *texts(text, references), nbest, template)
+            return Command(command, *texts(text, references), nbest, ini)
 
     else:
         with busy("loading"):
@@ -236,9 +267,12 @@ def tune(
                 loaded = Model.of_moses(moses, None, note)
             else:
                 assert model is not None
-                named = [*(features or []), *([] if start is None else templates_of(start))]
-                loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
+                loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
         start = loaded.weights if start is None else start
+        templates = list(loaded.templates or [])
+        tell_unknown(loaded.unknown(start), start.file, templates=model is not None)
+        if model is not None:
+            tell_without_effect(features or [], kind_of(model, kind))
         found = o.numbers(search, "--search")
 
         def corpus(text: Path, references: list[Path]) -> Source:
@@ -253,7 +287,11 @@ def tune(
                 threads,
             )
 
-    templates = list(dict.fromkeys([*templates_of(start), *(features or [])]))
+    files = {
+        **text_files(source, reference, held),
+        **({} if weights is None else {"start weights": weights}),
+        **decoder_files(model, kind, moses, weights is None),
+    }
     kept: Keep = keep  # type: ignore[assignment]
     with (
         Watch() as watch,
@@ -267,7 +305,7 @@ def tune(
             measured,
             options=settings,
             tuner=algorithm,
-            heldout=[corpus(text, [ref]) for text, ref in zip(held, held_references, strict=True)],
+            heldout=[corpus(text, references) for text, references in held.items()],
             iterations=epochs,
             seed=seed,
             keep=kept,
@@ -278,11 +316,12 @@ def tune(
             run=run,
             resume=resume,
             config={
+                "inputs": {} if run is None else inputs(files),
                 "measure": metric,
                 "fix": fix or [],
                 "bound": bound or [],
                 "templates": templates,
-                "decoder": command or str(moses or model),
+                "decoder": command or ("model" if moses is None else "moses"),
                 "kind": kind,
                 "regime": regime,
                 "space": space,
@@ -293,17 +332,92 @@ def tune(
             listen=both(watch, follow, board),
         )
     if out_file is not None and result.refused is None:
-        result.weights.save(out_file)
+        write_weights(result.weights, out_file, ini)
     if json:
         emit(result.to_json())
     else:
-        show(result, held)
+        show(result, list(held))
         if out_file is not None and result.refused is None:
             note(f"weights written to {out_file}")
         if run is not None:
             note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
+
+
+def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, list[Path]]:
+    """Return the references of each held-out source. Refuses a source without one."""
+    if len(sources) != len(references):
+        raise InputError(
+            f"{len(sources)} held-out sources and {len(references)} references",
+            remedy="give both: --heldout SOURCE REFERENCE",
+        )
+    found: dict[Path, list[Path]] = {}
+    for source, reference in zip(sources, references, strict=True):
+        found.setdefault(source, []).append(reference)
+    return found
+
+
+def kind_of(model: Path, kind: str | None) -> Kind:
+    """Return the kind of rules that is taken of a model."""
+    held = read_model(model)["files"]
+    return next(
+        name for name, (rules, _) in KINDS.items() if kind in (None, name) and rules in held
+    )
+
+
+def tell_without_effect(features: Sequence[str], kind: Kind) -> None:
+    """Warn of templates that are turned on and have no feature in rules of this kind."""
+    sets = {known.name: known.templates for known in SETS}
+    for name in dict.fromkeys(each for given in features for each in sets.get(given, [given])):
+        if ONLY_FOR.get(name, kind) != kind:
+            warn(
+                f"the template {name} adds nothing to a {kind} model: it is for {ONLY_FOR[name]} "
+                "models (--kind chooses where a model has both kinds of rules)"
+            )
+
+
+def text_files(
+    source: Path, references: Sequence[Path], heldout: Mapping[Path, Sequence[Path]]
+) -> dict[str, Path]:
+    """Return the texts by what they are for."""
+    files = {"source": source, **_numbered("reference", references)}
+    for number, (text, others) in enumerate(heldout.items(), 1):
+        name = f"held-out {number}"
+        files |= {f"{name} source": text, **_numbered(f"{name} reference", others)}
+    return files
+
+
+def _numbered(name: str, paths: Sequence[Path]) -> dict[str, Path]:
+    return {f"{name} {place}": path for place, path in enumerate(paths, 1)}
+
+
+def decoder_files(
+    model: Path | None, kind: str | None, moses: Path | None, own: bool
+) -> dict[str, Path]:
+    """Return the files that a decoder reads; `own` says whether the model's weights are among them.
+
+    What a command reads is not known.
+    """
+    if moses is not None:
+        config = read_config(moses)
+        parts = (config.phrases, config.lm, config.reordering)
+        files = {f"moses {part.label}": part.path for part in parts if part is not None}
+        return {"moses": moses, **files}
+    if model is None:
+        return {}
+    others = {rules for name, (rules, _) in KINDS.items() if name != kind_of(model, kind)}
+    names = [*read_model(model)["files"], *([WEIGHTS] if own else [])]
+    return {f"model {name}": model / name for name in names if name not in others}
+
+
+def inputs(files: Mapping[str, Path]) -> dict[str, Any]:
+    """Return what a resumed run knows its inputs by; what came through a pipe is gone."""
+    return {
+        name: fingerprint(path, ends=path.suffix in CHECKED)
+        for name, path in files.items()
+        if path.is_file()
+    }
 
 
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from glob import escape
 from itertools import count
 from os import fspath
 from pathlib import Path as FilePath
@@ -13,6 +14,8 @@ from tunesmith.errors import InputError
 from tunesmith.formats.base import FIELDS, TWICE, Options, Path, Report, Source, shown
 
 Weights = dict[str, float]
+
+_PATH = re.compile(r"(?<=\bpath=)\S+")
 
 
 def block_names(label: str, size: int) -> list[str]:
@@ -74,13 +77,16 @@ def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | N
     """Writes a ``[weight]`` section, in place of that of ``template`` where one is given.
 
     With a template its labels get the new values and keep the old ones where there are none;
-    what has no label there goes to a file of sparse weights next to ``path``.
+    what has no label there goes to a file of sparse weights next to ``path``. In another folder
+    than the template's, paths are written in full.
     """
     if template is None:
         with AtomicWriter(path) as out:
             out.write("[weight]\n" + "".join(f"{line}\n" for line in _blocks(weights)))
         return
     source = _source(template)
+    home, target = (FilePath(fspath(each)).absolute() for each in (template, path))
+    moved = home.parent.resolve() != target.parent.resolve()
     left = dict(weights)
     lines: list[str] = []
     section = ""
@@ -97,15 +103,26 @@ def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | N
             names = block_names(label, len(values))
             new = [left.pop(name, old) for name, old in zip(names, values, strict=True)]
             line = f"{label}= " + " ".join(map(repr, new))
+        if moved and section == "feature":
+            line = _PATH.sub(lambda given: _in_full(given[0], home.parent), line)
         lines.append(line)
     if not found:
         raise InputError("no [weight] section", fspath(template), remedy="use another template")
     if left:
-        sparse = FilePath(fspath(path) + ".sparse")
+        sparse = target.with_name(f"{target.name}.sparse")
         write_moses_sparse(left, sparse)
-        lines += ["", "[weight-file]", sparse.name]
+        lines += ["", "[weight-file]", str(sparse) if moved else sparse.name]
     with AtomicWriter(path) as out:
         out.write("".join(f"{line}\n" for line in lines))
+
+
+def _in_full(path: str, folder: FilePath) -> str:
+    """The path in the folder, if anything there begins so: endings may be left out.
+
+    Any other is as Moses takes it, from where it is started.
+    """
+    place = folder / path
+    return str(place) if any(place.parent.glob(f"{escape(place.name)}*")) else path
 
 
 def _blocks(weights: Mapping[str, float]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 
 from tunesmith.report.chart import LARGE, LOW, MEDIUM, NARROW, Chart, Point, Size, legend_items
 from tunesmith.report.scale import around
@@ -21,6 +22,7 @@ from tunesmith.report.wording import (
 SHOWN_WEIGHTS = 12
 MOST_BARS = 60
 COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
+HELDOUT = ("red", "purple", "green", "sky")
 
 
 def learning_curve(story: Story) -> str:
@@ -30,7 +32,14 @@ def learning_curve(story: Story) -> str:
     if best is None:
         return ""
     scores = [e.score for trial in story.trials for e in trial.epochs if e.score is not None]
-    held = [e.heldout for trial in story.trials for e in trial.epochs if e.heldout is not None]
+    texts = list(zip(story.heldout.items(), cycle(HELDOUT)))
+    held = [
+        score
+        for trial in story.trials
+        for (key, _), _ in texts
+        for _, score in _points(trial, key)
+        if score is not None
+    ]
     if not scores and not held:
         return ""
     expected = [e.projected for e in best.epochs if e.projected is not None]
@@ -61,11 +70,11 @@ def learning_curve(story: Story) -> str:
             chart.line(
                 f"run {trial.index + 1}", begin + _points(trial, "score"), "blue", told, faint=True
             )
-            if held:
+            for (key, _), colour in texts:
                 chart.line(
                     f"run {trial.index + 1}",
-                    _points(trial, "heldout"),
-                    "red",
+                    _points(trial, key),
+                    colour,
                     told,
                     dashed=True,
                     faint=True,
@@ -77,7 +86,9 @@ def learning_curve(story: Story) -> str:
             chart.beyond(f"oracle {told(oracle)}", upwards=oracle > high)
         else:
             chart.rule(oracle, f"oracle {told(oracle)}")
-    chart.line("expected of the lists", _points(best, "projected"), "amber", told, dashed=True)
+    chart.line(
+        f"expected of the {story.space}s", _points(best, "projected"), "amber", told, dashed=True
+    )
     chart.line(
         "decoded" if expected or best.epochs[0].decode_seconds is not None else "on the lists",
         begin + _points(best, "score"),
@@ -85,14 +96,15 @@ def learning_curve(story: Story) -> str:
         told,
         extra=_range(story, "score", told),
     )
-    chart.line(
-        "held out",
-        _points(best, "heldout"),
-        "red",
-        told,
-        dashed=True,
-        extra=_range(story, "heldout", told),
-    )
+    for (key, title), colour in texts:
+        chart.line(
+            title,
+            _points(best, key),
+            colour,
+            told,
+            dashed=True,
+            extra=_range(story, key, told),
+        )
     for epoch in best.epochs:
         if epoch.epoch == best.best_epoch and epoch.score is not None:
             chart.ring(epoch.epoch, epoch.score, "blue")
@@ -227,7 +239,7 @@ def small_charts(story: Story) -> list[str]:
         ),
         "staleness": lambda: _small(story, best, size, "staleness", "Staleness", "red", brief),
         "hypotheses": lambda: _small(
-            story, best, size, "hypotheses", "Hypotheses", "sky", count, axis=count
+            story, best, size, "hypotheses", story.parts.capitalize(), "sky", count, axis=count
         ),
         "seconds": lambda: _small(
             story, best, size, "seconds", "Time per epoch", "amber", duration, axis=on_axis
@@ -283,7 +295,7 @@ def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
     if key == "staleness":
         return "Steps between the weights that decoded a sentence and those that learnt from it."
     if key == "hypotheses":
-        return f"{count(values[-1])} in the lists of all decodings."
+        return f"{count(values[-1])} in the {story.space}s of all decodings."
     updates = sum(epoch.updates or 0 for epoch in best.epochs)
     return "Length of the step in each epoch" + (
         f"; {plural(updates, 'update')} in all." if updates else "."

@@ -37,10 +37,11 @@ def header(story: Story) -> str:
     goal = (
         f" {'tuned' if story.end else 'tuning'} for {escape(metric_name(metric))}" if metric else ""
     )
-    sizes = {key: number(story.start.get(key)) for key in ("sentences", "hypotheses")}
-    sizes = {"features": story.features, **sizes}
-    grown = [epoch.hypotheses for trial in story.trials for epoch in trial.epochs]
-    sizes["hypotheses"] = max(filter(None, grown), default=sizes["hypotheses"])
+    sizes = {"features": story.features, "sentences": number(story.start.get("sentences"))}
+    if story.space != "sentence":
+        grown = [epoch.hypotheses for trial in story.trials for epoch in trial.epochs]
+        begun = number(story.start.get("hypotheses"))
+        sizes[story.parts] = max(filter(None, grown), default=begun)
     facts = [f"{count(value)} {key}" for key, value in sizes.items() if value is not None]
     if len(story.trials) > 1:
         facts.append(f"{len(story.trials)} runs")
@@ -97,7 +98,6 @@ def status(story: Story, live: float | None = None) -> str:
 def summary(story: Story) -> str:
     """Return the numbers that matter: start, tuned, held out, oracle, significance."""
     start, tuned, oracle = story.figure("start"), story.tuned, story.oracle
-    heldout = number((story.end or {}).get("heldout"))
     if start is None and tuned is None:
         return ""
     places = decimals(start, tuned, oracle)
@@ -119,13 +119,12 @@ def summary(story: Story) -> str:
     main += f"</dl>{_ruler(story, places)}</div>"
     others = []
     if oracle is not None:
-        others.append(("Oracle", fixed(oracle, places), "the best choice in every list"))
-    if heldout is not None:
-        begun = number((story.end or {}).get("heldout_start"))
-        shown = fixed(heldout, places)
+        others.append(("Oracle", fixed(oracle, places), f"the best choice in every {story.space}"))
+    for name, begun, reached in _heldout(story):
+        shown = fixed(reached, places)
         if begun is not None:
             shown = f"{fixed(begun, places)} → {shown}"
-        others.append(("Held out", shown, "sentences the tuner did not see"))
+        others.append((name, shown, "sentences the tuner did not see"))
     if oracle is not None:
         others.append(("Headroom used", percent(story.headroom_used), "of the way to the oracle"))
     second = table((story.end or {}).get("second_metric"))
@@ -150,6 +149,20 @@ def summary(story: Story) -> str:
         else ""
     )
     return f'<section class="summary">{main}<dl class="tiles">{tiles}</dl>{verdict}</section>'
+
+
+def _heldout(story: Story) -> Iterator[tuple[str, float | None, float]]:
+    """Yield what each held-out text is called, its score at the start and that at the end."""
+    begun, reached = (_scores(story.end or {}, key) for key in ("heldout_start", "heldout"))
+    for name, before, after in zip(story.heldout.values(), begun, reached, strict=False):
+        if after is not None:
+            yield name.capitalize(), before, after
+
+
+def _scores(end: dict[str, Any], key: str) -> list[float | None]:
+    """Return the scores of all held-out texts, or of the only one."""
+    told = end.get(f"{key}_all")
+    return [number(each) for each in (told if told and isinstance(told, list) else [end.get(key)])]
 
 
 def _ruler(story: Story, places: int) -> str:
@@ -253,10 +266,13 @@ def epochs_table(story: Story) -> str:
     places = decimals(*(epoch.score for _, epoch in rows))
     columns: list[tuple[str, str, Callable[[float | None], str]]] = [
         ("Score", "score", lambda value: fixed(value, places)),
-        ("Held out", "heldout", lambda value: fixed(value, places)),
+        *(
+            (name.capitalize(), key, lambda value: fixed(value, places))
+            for key, name in story.heldout.items()
+        ),
         ("Expected", "projected", lambda value: fixed(value, places)),
         ("Oracle score", "oracle_score", lambda value: fixed(value, places)),
-        ("Hypotheses", "hypotheses", count),
+        (story.parts.capitalize(), "hypotheses", count),
         ("Model", "model", lambda value: fixed(value, 4)),
         ("Oracle", "oracle", lambda value: fixed(value, 4)),
         ("Prediction", "prediction", lambda value: fixed(value, 4)),
@@ -405,24 +421,31 @@ def configuration(story: Story) -> str:
 
 
 def _inputs(inputs: object) -> str:
-    if isinstance(inputs, dict):
-        inputs = list(inputs.values())
-    files = (
-        [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
-    )
+    named = isinstance(inputs, dict)
+    listed = inputs if isinstance(inputs, list) else []
+    told = inputs.items() if isinstance(inputs, dict) else enumerate(listed)
+    files = [(name, entry) for name, entry in told if isinstance(entry, dict)]
     if not files:
         return ""
     rows = "".join(
-        f'<tr><td class="name">{escape(entry.get("path", ""))}</td>'
+        f"<tr>{f'<td>{escape(name)}</td>' if named else ''}"
+        f'<td class="name">{escape(entry.get("path", ""))}</td>'
         f'<td class="n">{size(number(entry.get("size")))}</td>'
-        f'<td class="hash"><code>{escape(entry.get("sha256", ""))}</code></td></tr>'
-        for entry in files
+        f'<td class="hash"><code>{escape(_hash(entry))}</code></td></tr>'
+        for name, entry in files
     )
+    what = '<th scope="col">Input</th>' if named else ""
     return (
-        '<h3>Inputs</h3><div class="scroll"><table><thead><tr><th scope="col">File</th>'
+        f'<h3>Inputs</h3><div class="scroll"><table><thead><tr>{what}<th scope="col">File</th>'
         '<th scope="col" class="n">Size</th><th scope="col">SHA-256</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
     )
+
+
+def _hash(entry: dict[str, Any]) -> str:
+    if "sha256_of_ends" in entry:
+        return f"{entry['sha256_of_ends']} (of its ends)"
+    return str(entry.get("sha256", ""))
 
 
 def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

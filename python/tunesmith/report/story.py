@@ -10,6 +10,9 @@ from typing import Any
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, load_weights
 
+PARTS = {"list": "hypotheses", "forest": "edges"}
+"""What lists and forests are counted by."""
+
 
 def number(value: object) -> float | None:
     """Return a finite number, or None for anything else."""
@@ -56,10 +59,12 @@ class Epoch:
     optimise_seconds: float | None
     staleness: float | None
     weights: dict[str, float]
+    more_heldout: dict[str, float | None]
+    """Scores of held-out texts but the first, as `heldout 2` and so on."""
 
     def value(self, key: str) -> float | None:
-        """Return one of the numbers by its name in the events."""
-        return number(getattr(self, key))
+        """Return one of the numbers by its name in the events, or in `more_heldout`."""
+        return number(self.more_heldout.get(key, getattr(self, key, None)))
 
     @classmethod
     def of(cls, event: Mapping[str, Any], position: int) -> Epoch:
@@ -72,6 +77,7 @@ class Epoch:
             spread_sd=number(spread.get("sd")),
             staleness=number(table(event.get("staleness")).get("mean")),
             weights=_weights(event.get("weights")),
+            more_heldout=_more(event.get("heldout_all")),
             **{
                 key: number(event.get(key))
                 for key in (
@@ -143,6 +149,23 @@ class Story:
         """Return how many features there are; decoding may have found more than at the start."""
         told = number(self.start.get("features"))
         return None if told is None else max(told, float(len(self.weights)))
+
+    @property
+    def space(self) -> str:
+        """Return what there is of each sentence: a list or a forest, or nothing but the sentence
+        where the decoder follows the weights."""
+        return text(self.start.get("space")) or "list"
+
+    @property
+    def parts(self) -> str:
+        """Return what the lists or forests are counted by."""
+        return PARTS.get(self.space, "hypotheses")
+
+    @property
+    def heldout(self) -> dict[str, str]:
+        """Return the keys of held-out scores, with what to call them."""
+        found = {key: None for trial in self.trials for e in trial.epochs for key in e.more_heldout}
+        return {key: key.replace("heldout", "held out") for key in ("heldout", *found)}
 
     def figure(self, key: str) -> float | None:
         """Return a number of the end event, or of the start event until there is one."""
@@ -221,6 +244,11 @@ def read_story(run: RunDirectory) -> Story:
         higher=higher,
         notes=notes,
     )
+
+
+def _more(scores: object) -> dict[str, float | None]:
+    told = scores if isinstance(scores, list) else []
+    return {f"heldout {place}": number(score) for place, score in enumerate(told[1:], 2)}
 
 
 def _trial(index: int, epochs: list[Epoch], end: dict[str, Any], higher: bool) -> Trial:

@@ -2,6 +2,8 @@
 
 >>> numbers({"event": "epoch", "epoch": 2, "score": 39.5, "spread": {"mean": 1.5, "sd": 0.5}})
 {'score': 39.5, 'spread/mean': 1.5, 'spread/sd': 0.5}
+>>> numbers({"event": "epoch", "heldout": 39.0, "heldout_all": [39.0, 41.0]})
+{'heldout': 39.0, 'heldout_all/1': 39.0, 'heldout_all/2': 41.0}
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ _NOT_SHOWN = ("event", "time", "run", "fold", "epoch", "weights")
 
 
 def numbers(event: Mapping[str, Any]) -> dict[str, float]:
-    """Return the finite numbers of an event, those inside tables by both names."""
+    """Return the finite numbers of an event, those inside tables by both names, those of lists by
+    their places; a list of one has nothing to add."""
 
-    def found(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, float]]:
+    def found(values: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, float]]:
         for name, value in values.items():
             if isinstance(value, Mapping):
                 yield from found(value, f"{prefix}{name}/")
+            elif isinstance(value, list) and len(value) > 1:
+                yield from found(dict(enumerate(value, 1)), f"{prefix}{name}/")
             elif isinstance(value, int | float) and math.isfinite(value):
                 yield f"{prefix}{name}", float(value)
 

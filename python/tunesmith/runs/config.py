@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
+from os import SEEK_END
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeGuard
 
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import atomic_write
@@ -14,20 +15,35 @@ from tunesmith.runs.plain import plain, pretty
 
 Config = dict[str, Any]
 
-# A number of threads never changes a result, so a run may resume on another machine.
-FREE = frozenset({"threads"})
+# A number of threads never changes a result, so a run may resume on another machine; with another
+# version the lists decoded so far are still those of the model.
+FREE = frozenset({"threads", "version"})
+# Large files of ours have a checksum of the rest at one of their ends.
+END = 4096
 
 
-def fingerprint(path: Path | str) -> dict[str, Any]:
-    """Return path, size and SHA-256 of an input, by which a resumed run knows it again."""
+def fingerprint(path: Path | str, *, ends: bool = False) -> dict[str, Any]:
+    """Return path, size and SHA-256 of an input, by which a resumed run knows it again.
+
+    With `ends`, the hash is of both ends only: for large files that hold a checksum there.
+    """
     try:
         with Path(path).open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            return {"path": str(path), "size": stream.tell(), "sha256": digest}
+            digest = _ends(stream) if ends else hashlib.file_digest(stream, "sha256")
+            size = stream.seek(0, SEEK_END)
+            of = "sha256_of_ends" if ends else "sha256"
+            return {"path": str(path), "size": size, of: digest.hexdigest()}
     except OSError as error:
         raise InputError(
             f"cannot read: {error.strerror or error}", file=str(path), remedy="check the path"
         ) from error
+
+
+def _ends(stream: BinaryIO) -> hashlib._Hash:
+    digest = hashlib.sha256(stream.read(END))
+    stream.seek(max(stream.seek(0, SEEK_END) - END, 0))
+    digest.update(stream.read())
+    return digest
 
 
 def write_config(path: Path, config: Mapping[str, object]) -> None:
@@ -68,40 +84,47 @@ def refuse_difference(
     Inputs are the same when their content is, wherever they lie now. Keys in `free` may
     differ.
     """
-    differences = [
-        difference
-        for difference in _differences(read_config(path), plain(config), "")
-        if difference[0].split(".")[0] not in free and not _is_place(difference[0])
+    said = [
+        text
+        for key, text in _differences(read_config(path), plain(config), "")
+        if key.split(".")[0] not in free
     ]
-    if not differences:
+    if not said:
         return
-    said = "; ".join(f"{key} was {old}, now {new}" for key, old, new in differences[:3])
-    more = f"; and {len(differences) - 3} more" if len(differences) > 3 else ""
+    more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
     raise InputError(
-        f"this run was started with another configuration: {said}{more}",
+        f"this run was started with another configuration: {'; '.join(said[:3])}{more}",
         file=str(path),
         remedy="resume with the same settings and inputs, or start a new run directory",
     )
 
 
-def _is_place(key: str) -> bool:
-    parts = key.split(".")
-    return parts[0] == "inputs" and parts[-1] == "path"
-
-
-def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str, str]]:
-    if isinstance(old, dict) and isinstance(new, dict):
+def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the keys of what is not the same, and what to say of it."""
+    if _is_input(old) and _is_input(new):
+        if {**old, "path": ""} != {**new, "path": ""}:
+            yield key, f"{key.replace('inputs.', 'input ', 1)} ({new['path']}) changed"
+    elif isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             inner = f"{key}.{name}" if key else str(name)
             if name not in old or name not in new:
-                yield inner, _shown(old, name), _shown(new, name)
+                yield inner, f"{inner} was {_shown(old, name)}, now {_shown(new, name)}"
             else:
                 yield from _differences(old[name], new[name], inner)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _differences(before, after, f"{key}.{index}")
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
-        yield key, _short(old), _short(new)
+        if key.startswith("digest."):
+            # Two hashes say less than the name of what they are of.
+            yield key, f"{key.removeprefix('digest.')} changed"
+        else:
+            yield key, f"{key} was {_short(old)}, now {_short(new)}"
+
+
+def _is_input(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether this is a fingerprint."""
+    return isinstance(value, dict) and {"path", "size"} <= value.keys()
 
 
 def _shown(table: dict[str, Any], name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
+from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import TEMPORARY, atomic_write, cannot_write
 from tunesmith.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
@@ -231,7 +232,7 @@ class RunDirectory:
 
     def _begin(self, config: Mapping[str, object]) -> None:
         self._clean()
-        write_config(self.config_file, config)
+        write_config(self.config_file, {**config, "version": _core.__version__})
         self._log = EventLog(self.events_file)
 
     def _must_write(self) -> None:

@@ -63,7 +63,10 @@ pub fn read(mut lines: Lines) -> Result<Grams> {
             Err(error) => return Err(error.at(&file, Some(number))),
         }
     }
-    Err(reading.cut_off().at(&file, Some(lines.line())))
+    match lines.line() {
+        0 => Err(Error::new("is empty").at(&file, None).remedy("make the file again")),
+        last => Err(reading.cut_off().at(&file, Some(last))),
+    }
 }
 
 #[derive(Default)]

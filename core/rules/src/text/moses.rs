@@ -236,7 +236,8 @@ fn words(field: &str) -> impl Iterator<Item = &str> {
 fn values(field: &str) -> std::result::Result<Vec<f32>, String> {
     words(field)
         .map(|token| match number(token.as_bytes()) {
-            Number::Finite(value) => Ok(value as f32),
+            Number::Finite(value) if value >= 0.0 => Ok(value as f32),
+            Number::Finite(value) => Err(format!("{value} is no probability")),
             _ => Err(format!("{token:?} is not a finite number")),
         })
         .collect()
