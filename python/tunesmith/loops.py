@@ -119,6 +119,8 @@ class Batch:
         # Weights at hand do not compete: what they choose from has been shaped by them.
         chosen, best, score = start, -np.inf, 0.0
         for epoch in self._tuner.epochs(task, start, setup.seed + self._added, None):
+            if not np.isfinite(epoch.weights).all():
+                continue
             reached, gain = task.evaluate(epoch.weights)
             if gain > best:
                 chosen, best, score = epoch.weights, gain, reached
