@@ -67,11 +67,11 @@ class LiveResult:
 class _Clock:
     """Seconds by what they went to, of all processes that had a part in the run."""
 
+    began: float
     decode: float = 0.0
     optimise: float = 0.0
     before: float = 0.0
     """All that passed in processes before this one."""
-    began: float = field(default_factory=time.perf_counter)
 
     @property
     def total(self) -> float:
@@ -118,7 +118,7 @@ def tune_live(
     and `resume` goes on after the last that was finished, to the same result; `config` is what else
     must be the same then. `meta` is written down with the weights.
     """
-    clock = _Clock()
+    clock = _Clock(time.perf_counter())
     measure = get_metric(metric)
     name = preset or ("mert" if tuner is None else type(tuner).__name__)
     algorithm = tuner if tuner is not None else make_tuner(name, options)

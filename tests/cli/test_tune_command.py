@@ -140,7 +140,7 @@ def test_the_toy_decoder_of_the_docs_is_tuned(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"tuning +\d+\.\d+ +100\.00", ran.stdout)
-    assert read_weights(tmp_path / "tuned.txt")["first"] < 0
+    assert (tmp_path / "tuned.txt").read_text().startswith("first -")
 
 
 def test_every_key_of_the_result_is_in_the_docs(world: Path) -> None:
@@ -217,7 +217,6 @@ def test_every_epoch_has_a_line(world: Path) -> None:
     words = asked(world, "phrase", "-t", "mira", "--epochs", 2, *pairs[0], *pairs[1])
     ran = tunesmith(*words, "--json")
     _, _, heads, *lines = ran.err.splitlines()
-    assert heads.split("  ") != lines[0].split("  ")
     assert heads.split() == [
         *("epoch", "score", "held-out", "held-out", "2", "model", "oracle", "prediction"),
         *("spread", "non-zero", "decode", "optimise"),
@@ -336,9 +335,8 @@ def test_a_run_is_resumed_only_with_its_inputs(world: Path, tmp_path: Path) -> N
 def make_lm(folder: Path) -> Path:
     """Return another language model."""
     out = folder / "other.tlm"
-    if not out.exists():
-        ran = tunesmith("lm", "train", folder / "dev.tgt", "--order", 2, "--out", out)
-        assert ran.code == 0, ran.err
+    ran = tunesmith("lm", "estimate", folder / "dev.tgt", "--order", 2, "--out", out)
+    assert ran.code == 0, ran.err
     return out
 
 

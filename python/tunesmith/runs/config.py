@@ -15,8 +15,8 @@ from tunesmith.runs.plain import plain, pretty
 
 Config = dict[str, Any]
 
-# A number of threads never changes a result, so a run may resume on another machine; with another
-# version the lists decoded so far are still those of the model.
+# A number of threads never changes a result, so a run may resume on another machine; a new version
+# is no reason to lose a long run.
 FREE = frozenset({"threads", "version"})
 # Large files of ours have a checksum of the rest at one of their ends.
 END = 4096
