@@ -185,7 +185,7 @@ def check_copy(path: File, ini: File | None) -> None:
         raise InputError(
             "there is no configuration of Moses to copy",
             str(path),
-            remedy="name a .toml file; .ini is for --moses INI, or --command with --weights INI",
+            remedy="name a .toml file; .ini is for --moses INI, or --weights INI of Moses' lists",
         )
 
 

@@ -274,3 +274,18 @@ def test_real_lists_with_two_references_and_real_speech(tmp_path: Path) -> None:
     assert (round(found["start"], 2), round(found["oracle"], 2)) == (6.12, 4.04)
     assert found["tuned"] < found["start"]
     assert found["heldout"] < found["heldout_start"] == pytest.approx(6.42, abs=0.005)
+
+
+def test_tuned_weights_have_the_form_that_their_name_asks_for(tmp_path: Path) -> None:
+    lists, references = tmp_path / "dev.nbest", tmp_path / "dev.ref"
+    lists.write_text("0 ||| a b ||| lm= -1 tm= 2 ||| 1\n0 ||| a c ||| lm= -3 tm= 1 ||| 0\n")
+    references.write_text("a c\n")
+    tune = ("rerank", "tune", lists, "-r", references, "-t", "mert", "-m", "wer", "--force", "-o")
+    assert tunesmith(*tune, tmp_path / "w.txt").code == 0
+    assert all(len(line.split()) == 2 for line in (tmp_path / "w.txt").read_text().splitlines())
+    ran = tunesmith(*tune, tmp_path / "w.ini")
+    assert ran.code != 0 and "no configuration of Moses to copy" in ran.err
+    start = tmp_path / "start.ini"
+    start.write_text("[feature]\nKENLM name=lm\n\n[weight]\nlm= 0.5\ntm= 0.5\n")
+    assert tunesmith(*tune, tmp_path / "w.ini", "--weights", start).code == 0
+    assert "[feature]" in (tmp_path / "w.ini").read_text()

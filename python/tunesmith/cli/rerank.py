@@ -27,7 +27,7 @@ from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import detect, names
 from tunesmith.presets import make_tuner, preset_options
-from tunesmith.reading import Reading, read_lists, read_weights
+from tunesmith.reading import Reading, check_copy, read_lists, read_weights, write_weights
 from tunesmith.report import Follow
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
@@ -274,6 +274,9 @@ def tune(
     elif heldout_reference:
         raise InputError("--heldout-reference without --heldout", remedy="name the lists too")
     start = None if weights is None else read_weights(weights)
+    ini = weights if weights is not None and weights.suffix == ".ini" else None
+    if out_file is not None:
+        check_copy(out_file, ini)
 
     held = None
     with busy("reading"):
@@ -322,7 +325,7 @@ def tune(
         )
     accepted = result.refused is None or force
     if out_file is not None and accepted:
-        result.weights.save(out_file)
+        write_weights(result.weights, out_file, ini)
     if json:
         emit({**result.to_json(), "skipped": skipped})
     else:

@@ -220,7 +220,8 @@ def translate(
         note("these weights are not tuned; --weights names better ones")
     translator = loaded.translator(given, settings, tokenized=tokenized)
     used = loaded.weights if given is None else given
-    tell_unknown(loaded.unknown(used), used.file, templates=model is not None)
+    where = "templates in [features] of model.toml" if model is not None else None
+    tell_unknown(loaded.unknown(used), used.file, where)
     report = Report(skip_bad)
     how: dict[str, Any] = {
         "threads": threads,
@@ -311,15 +312,15 @@ class Answers:
         return spaces.sources or []
 
 
-def tell_unknown(names: list[str], file: str | None, templates: bool) -> None:
-    """Warn of weights without effect; `templates` says whether the model may have some."""
+def tell_unknown(names: list[str], file: str | None, where: str | None) -> None:
+    """Warn of weights without effect; `where` says how templates are turned on, if they can be."""
     if not names:
         return
-    known = {each.name for each in TEMPLATES} if templates else set()
+    known = {each.name for each in TEMPLATES} if where else set()
     off = sorted({template_of(name) for name in names} & known)
     remedy = "correct the names"
     if off:
-        remedy += f", or add {', '.join(off)} to templates in [features] of model.toml"
+        remedy += f", or add {', '.join(off)} to {where}"
     place = "" if file is None else f"{file}: "
     more = ", …" if len(names) > SHOWN else ""
     warn(

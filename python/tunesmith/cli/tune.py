@@ -270,7 +270,7 @@ def tune(
                 loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
         start = loaded.weights if start is None else start
         templates = list(loaded.templates or [])
-        tell_unknown(loaded.unknown(start), start.file, templates=model is not None)
+        tell_unknown(loaded.unknown(start), start.file, None if model is None else "--features")
         if model is not None:
             tell_without_effect(features or [], kind_of(model, kind))
         found = o.numbers(search, "--search")
