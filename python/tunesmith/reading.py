@@ -166,12 +166,12 @@ def read_weights(path: File) -> Weights:
 def write_weights(weights: Weights, path: File, ini: File | None = None) -> None:
     """Write weights in the format that the name asks for, as `read_weights` reads it.
 
-    `.toml` is ours, `.ini` a copy of the configuration `ini` of Moses with these weights, anything
-    else lines of `name value`. Refuses `.ini` without one to copy.
+    `.toml`, or no ending, is ours, `.ini` a copy of the configuration `ini` of Moses with these
+    weights, anything else lines of `name value`. Refuses `.ini` without one to copy.
     """
     check_copy(path, ini)
     ending = Path(path).suffix
-    if ending == ".toml":
+    if ending in (".toml", ""):
         weights.save(Path(path))
     elif ending == ".ini":
         write_moses_ini(weights, path, ini)

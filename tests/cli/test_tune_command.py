@@ -199,8 +199,8 @@ def test_tuned_weights_go_back_to_the_decoder_that_was_tuned(moses: Path) -> Non
     for out in ("tuned.txt", "tuned", "tuned.toml"):
         assert tuned_by_command(moses, out).code == 0
         assert read_weights(moses / out) == weights
-    assert (moses / "tuned").read_text().startswith("Good0 ")
-    assert "[tunesmith]" in (moses / "tuned.toml").read_text()
+    assert (moses / "tuned.txt").read_text().startswith("Good0 ")
+    assert all("[tunesmith]" in (moses / name).read_text() for name in ("tuned", "tuned.toml"))
 
 
 def test_a_configuration_of_moses_is_not_made_from_nothing(world: Path) -> None:
