@@ -176,7 +176,6 @@ class Forests:
     def kbest(
         self, weights: NDArray[np.float64], k: int, unique: bool = True, threads: int = 0
     ) -> Pools: ...
-    def lists(self, weights: NDArray[np.float64], k: int, threads: int = 0) -> Pools: ...
     def consensus(
         self,
         weights: NDArray[np.float64],

@@ -12,6 +12,8 @@ from tunesmith import _core
 from tunesmith.errors import InputError
 
 CACHE = "tunesmith-cache"
+CONVERSION = "2"
+"""Counts up when the same text becomes another file."""
 
 
 def cached(
@@ -21,7 +23,7 @@ def cached(
     make: Callable[[Path], object],
     tell: Callable[[str], object],
 ) -> Path:
-    facts = [_core.__version__]
+    facts = [_core.__version__, CONVERSION]
     for text in texts:
         told = text.stat()
         facts += [str(text.resolve()), str(told.st_size), str(told.st_mtime_ns)]

@@ -20,7 +20,7 @@ from tunesmith.features import Vector
 from tunesmith.gains import SENTENCE, Gain
 from tunesmith.metrics import Metric
 from tunesmith.runs.checkpoint import packed, unpacked
-from tunesmith.spaces import Pools, Spaces
+from tunesmith.spaces import Spaces
 
 State = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
@@ -56,14 +56,6 @@ class Task:
         total = self.pools.statistics(self.metric, chosen).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
-    def lists(self, weights: Vector) -> Lists:
-        """Return the same task on lists, where an algorithm needs single hypotheses.
-
-        Forests are stood for by their best strings under the weights.
-        """
-        pools = self.pools.lists(weights, self.threads)
-        return Lists(pools, self.metric, self.lower, self.upper, self.threads)
-
     def walk(
         self, learner: _core.Learner, order: npt.NDArray[np.uint32], epoch: int, online: Online
     ) -> list[Facts]:
@@ -84,18 +76,6 @@ class Task:
         """Return the length of each source sentence, where sources are known."""
         sources = self.pools.sources
         return None if sources is None else [float(len(source.split())) for source in sources]
-
-
-@dataclass(frozen=True)
-class Lists(Task):
-    """A task on lists."""
-
-    pools: Pools
-
-    @property
-    def table(self) -> _core.Table:
-        """Statistics of every hypothesis."""
-        return self.pools.table(self.metric, self.threads)
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,8 @@ def _run(
     for epoch in () if ended else tuner.epochs(job.task, start, job.seed, resumed):
         seen = evaluate(job.task, epoch.weights)
         value = seen["heldout_gain" if job.keep == "heldout" else "gain"]
+        if not np.isfinite(epoch.weights).all():
+            value = -np.inf
         if not best or job.keep == "last" or value > best["value"]:
             best = {
                 "value": value,

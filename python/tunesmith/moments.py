@@ -49,7 +49,7 @@ class Within:
         squares = self._member @ self.matrix.power(2)
         found = squares - self._sums.power(2).multiply(1.0 / self.sizes[:, None])
         # What is left of large squares that cancel out is rounding.
-        return csr_array(found.multiply(found > 1e-12 * squares))
+        return csr_array(found.multiply(found > 1e-13 * squares))
 
     def covariances(self, values: Vector) -> Vector:
         """Return Σ x·v per feature, both centred."""

@@ -83,10 +83,6 @@ class Spaces(ABC):
         """Return the statistics of every hypothesis, or what computes them when asked."""
 
     @abstractmethod
-    def lists(self, weights: Vector, threads: int = 0) -> Pools:
-        """Return candidate lists: these, or those that stand for the forests under the weights."""
-
-    @abstractmethod
     def first(self) -> Positions:
         """Return the choice of whoever made the spaces."""
 
@@ -308,10 +304,6 @@ class Pools(Spaces):
             rows[chosen] = metric.native.stats([""] * len(chosen), references)
         return rows
 
-    def lists(self, weights: Vector, threads: int = 0) -> Pools:
-        """Return these lists."""
-        return self
-
     def oracle(
         self, metric: Metric, weights: Vector | None = None, *, best: bool = True
     ) -> Positions:
@@ -365,7 +357,7 @@ class Pools(Spaces):
 
     def __repr__(self) -> str:
         return (
-            f"Pools({self.sentences} sentences, {self.hypotheses} hypotheses, "
+            f"{type(self).__name__}({self.sentences} sentences, {self.hypotheses} hypotheses, "
             f"{len(self.names)} features)"
         )
 
@@ -537,11 +529,6 @@ class Forests(Spaces):
         """
         _check_range("k", k, 0, maxsize)
         core = self.core.kbest(self.vector(weights), k, unique, threads)
-        return Pools(core, self.references, self.sources)
-
-    def lists(self, weights: Vector, threads: int = 0) -> Pools:
-        """Return the best `k` strings of each forest, in the order of its edges."""
-        core = self.core.lists(weights, self.k, threads)
         return Pools(core, self.references, self.sources)
 
     def prune(

@@ -26,7 +26,7 @@ from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
 from tunesmith.spaces import Bins, Forests, Pools
-from tunesmith.templates import SETS, Template, template_of
+from tunesmith.templates import SETS, TEMPLATES, Template, template_of
 from tunesmith.training.model import (
     HIERO,
     LM,
@@ -55,7 +55,8 @@ BAD_MARKUP = "bad markup"
 
 # A > in quotes is part of a value.
 _TAG = re.compile(r"""(<(?:[^>"']|"[^"]*"|'[^']*')*>)""")
-_GIVEN = re.compile(r"""(\b(?:translation|english|entity)\s*=\s*)(["'])(.*?)\2""")
+_GIVEN = re.compile(r"""(\b(?:translation|english)\s*=\s*)(["'])(.*?)\2""")
+_ENTITY = re.compile(r"""(\bentity\s*=\s*)(["'])(.*?)\2""")
 _QUOTE = {"&quot;": '"'}
 _PLAIN = TextSide()
 
@@ -103,9 +104,19 @@ def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
 
 
 def templates_of(weights: Weights) -> list[str]:
-    """Return the templates whose features the weights were tuned with."""
+    """Return the templates whose features the weights were tuned with.
+
+    Where nobody wrote them down the names of the features tell.
+
+    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "AL:das~the": -0.1}))
+    ['pairs', 'rule-id']
+    """
     found = weights.meta.get("templates")
-    return [str(name) for name in found] if isinstance(found, list) else []
+    if isinstance(found, list):
+        return [str(name) for name in found]
+    heads = {name.partition(":")[0] for name in weights if ":" in name}
+    known = {each.name for each in TEMPLATES}
+    return sorted({template_of(f"{head}:") for head in heads} & known)
 
 
 @dataclass(frozen=True)
@@ -555,28 +566,35 @@ class Translator:
         """Return lines as the model sees them; what is inside tags is left as it is."""
         if markup == "none":
             return [self._source.prepare(line) for line in lines]
-        return [" ".join(map(self._marked, _TAG.split(line))) for line in lines]
+        return [self._marked(line) for line in lines]
 
     def restored(self, words: str) -> str:
         """Return the model's words as text."""
         return self._target.restore(words)
 
-    def _marked(self, part: str) -> str:
-        """Prepare a tag, where translations are text too, or what stands between tags."""
+    def _marked(self, line: str) -> str:
+        """Prepare what stands between tags, and translations inside them, which are text too.
+
+        Placeholders are words of the model and stay as they are.
+        """
 
         def prepared(text: str, side: TextSide) -> str:
             plain = unescape(text, _QUOTE) if self._escaped else text
             return escape(side.prepare(plain), {char: name for name, char in _QUOTE.items()})
 
-        if not _TAG.fullmatch(part):
-            # A tag that is not closed is refused, not escaped.
-            return part if "<" in part else prepared(part, self._source)
-
         def given(found: re.Match[str]) -> str:
             each = (prepared(text, self._target) for text in found[3].split("||"))
             return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
 
-        return _GIVEN.sub(given, part)
+        # Every other part is a tag.
+        texts, tags = (_TAG.split(line)[at::2] for at in (0, 1))
+        held = [False, *(_ENTITY.search(tag) is not None for tag in tags)]
+        for at, text in enumerate(texts):
+            # A tag that is not closed is refused, not escaped.
+            if not held[at] and "<" not in text:
+                texts[at] = prepared(text, self._source)
+        tags = [(_ENTITY if held[at] else _GIVEN).sub(given, tag) for at, tag in enumerate(tags, 1)]
+        return " ".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
 
 
 def _bare(line: str, markup: str) -> str:

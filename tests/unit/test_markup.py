@@ -53,8 +53,9 @@ def test_placeholders_are_translated_and_come_out_as_their_entities(
     both = f"{num.format(3)} Hunde und {num.format('4 &amp; 5')} Katzen"
     found = one(made, both, markup).split()
     assert found[:3] == ["3", "dogs", "and"] and "4 & 5" in " ".join(found[3:])
-    # What the model never saw stands for itself.
+    # What the model never saw stands for itself, and so does what it translates by other words.
     assert "K.-H." in one(made, 'das <ne entity="K.-H.">@name@</ne>', markup).split()
+    assert "Villa" in one(made, 'das <ne entity="Villa">Haus</ne> ist alt .', markup).split()
     lists = made.nbest([text], 50, threads=1, markup=markup)
     texts = lists.core.texts(np.arange(lists.hypotheses))
     assert len(texts) > 1 and all("100" in text.split() for text in texts)
@@ -72,13 +73,32 @@ def test_escapes_are_characters_and_tags_that_are_none_are_refused(folder: Path)
     assert one(made, "3 < 5 & 6", "none") == "3 < 5 & 6"
     with pytest.raises(InputError, match="not closed by >"):
         one(made, "3 < 5")
+    for bad in ('<ne entity="">a</ne>', '<ne entity="1" translation="a b">a</ne>'):
+        with pytest.raises(InputError, match=r"is empty|is not one word"):
+            one(made, bad)
+    with pytest.raises(InputError, match="more than 1000 words"):
+        one(made, f"<zone> {'a ' * 1001} </zone>")
+
+
+def test_placeholders_are_not_cut_into_words(folder: Path, tmp_path: Path) -> None:
+    for name in ("src", "tgt"):
+        (tmp_path / name).write_text((folder.parent / name).read_text())
+    sides = TextSide("de", "moses"), TextSide("en", "moses")
+    train(Training(tmp_path / "src", tmp_path / "tgt", *sides), tmp_path / "model", 1)
+    made = translator(tmp_path / "model")
+    (line,) = made.prepared(
+        ['Er zahlt <ne translation="@num@" entity="5,5">@num@</ne>.'], "inclusive"
+    )
+    assert line.split(">")[1].startswith(" @num@ <")
+    assert one(made, 'Er zahlt <ne entity="5,5">@num@</ne>.').endswith("5,5.")
 
 
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])
-def test_no_sentence_is_lost_to_walls_and_zones(folder: Path, kind: Kind) -> None:
+@pytest.mark.parametrize("markup", ["exclusive", "inclusive"])
+def test_no_sentence_is_lost_to_walls_and_zones(folder: Path, kind: Kind, markup: str) -> None:
     made = translator(folder, kind, pop_limit=1)
     rng = np.random.default_rng(1)
-    words = " ".join(PAIRS).split()
+    words = f"{' '.join(PAIRS)} new unknown words".split()
     for _ in range(60):
         text = [words[i] for i in rng.integers(0, len(words), 12) if words[i] not in "<&"]
         for tag in ("zone", 'n translation="X"'):
@@ -88,7 +108,8 @@ def test_no_sentence_is_lost_to_walls_and_zones(folder: Path, kind: Kind) -> Non
                 text[stop - 1] = f"{text[stop - 1]} </{tag.split()[0]}>"
         text.insert(int(rng.integers(0, len(text))), "<wall/>")
         line = " ".join(text)
-        assert one(made, line), line
+        assert one(made, line, markup), line
+    assert one(made, 'das <n translation="x y">new <wall/> words</n> Haus', markup)
 
 
 def test_given_translations_survive_cuts(folder: Path) -> None:
@@ -117,6 +138,9 @@ def test_beams_and_references(folder: Path) -> None:
     ready = bins.against([[each] for each in references])
     result = tune(ready, "mert", "bleu:tokenize=none", start=made.weights, options={"restarts": 2})
     assert result.tuned >= result.start
+    marked = ['<ne translation="@num@" entity="7">@num@</ne> Hunde']
+    assert made.force(marked, ["7 dogs"], markup="exclusive").whole == [True]
+    assert made.force(marked, ["@num@ dogs"], markup="exclusive").whole == [False]
     steps = made.bins(lines, potential=False, forced=references)
     texts = steps.core.texts(np.arange(steps.hypotheses))
     assert all(any(text and each.startswith(text) for each in references) for text in texts)

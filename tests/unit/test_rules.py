@@ -192,6 +192,22 @@ def test_text_of_cdec_and_back(tmp_path: Path, hiero: RuleTable) -> None:
     assert (tmp_path / "glue").read_text().startswith("[S] ||| [X,1] |||")
 
 
+def test_phrase_pairs_given_twice_have_the_same_orientations(tmp_path: Path) -> None:
+    (tmp_path / "p").write_text(
+        "das haus ||| the house ||| 0.5 0.5 0.5 0.5\n"
+        "das haus ||| the house ||| 0.5 0.5 0.5 0.5\n"
+        "das haus ||| the house ||| 0.1 0.2 0.3 0.4\n"
+    )
+    (tmp_path / "r").write_text("das haus ||| the house ||| 0.6 0.2 0.2 0.7 0.2 0.1\n")
+    imported = import_moses(tmp_path / "p", tmp_path / "t", tmp_path / "r")
+    assert (imported.entries, imported.repeated, imported.missing) == (2, 1, 0)
+    one, two = find(RuleTable(tmp_path / "t"), "das haus")
+    orders = [name for name in one.scores if name.startswith("word-")]
+    assert len(orders) == 6
+    assert [one.scores[name] for name in orders] == [two.scores[name] for name in orders]
+    assert one.scores != two.scores
+
+
 def test_a_grammar_written_by_hand(tmp_path: Path) -> None:
     (tmp_path / "g").write_text(
         "[X] ||| ne [X,1] pas [X,2] ||| [2] not [1] ||| A=0.5 B=-1 ||| 0-1 2-1\n"
@@ -212,7 +228,15 @@ def test_a_grammar_written_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "sides",
-    ["[X,1] . ||| [1] END", "[S,1] [X,2] ||| [2] [1]", "[X,1] [X,2] ||| [1] [2]", "a ||| b"],
+    [
+        "[X,1] . ||| [1] END",
+        "[S,1] [X,2] ||| [2] [1]",
+        "[S,1] [X,2] ||| [1] [2] [3]",
+        "[S,1] [X,2] |||",
+        "[X,1] [X,2] ||| [1] [2]",
+        "[Xfoo,1] ||| [1]",
+        "a ||| b",
+    ],
 )
 def test_rules_of_the_start_that_are_not_glue_are_refused(tmp_path: Path, sides: str) -> None:
     (tmp_path / "g").write_text(f"[X] ||| oui ||| yes ||| B=2\n[S] ||| {sides} ||| B=1\n")

@@ -254,8 +254,3 @@ def test_hopes_and_fears_are_looked_for_in_the_whole_forest(preset: str) -> None
     """However short lists would be: of one string nothing could be learned."""
     short, long = (tune(forests(k=k), preset, start=WEIGHTS).weights for k in (1, 100))
     assert short == long and list(short.values()) != WEIGHTS.tolist()
-
-
-def test_lists_are_their_own_lists() -> None:
-    lists: Pools = learnable(1)
-    assert lists.lists(WEIGHTS) is lists

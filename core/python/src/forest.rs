@@ -181,20 +181,6 @@ impl Forests {
         threads::run(py, threads, move || forests.lists(&weights, k, unique)).map(Pools::new)
     }
 
-    /// The `k` best strings of each sentence as lists, in the order of the forest's edges.
-    #[pyo3(signature = (weights, k, threads=0))]
-    fn lists(
-        &self,
-        py: Python<'_>,
-        weights: PyReadonlyArray1<'_, f64>,
-        k: usize,
-        threads: usize,
-    ) -> PyResult<Pools> {
-        let weights = weights.as_slice()?.to_vec();
-        let forests = Arc::clone(&self.inner);
-        threads::run(py, threads, move || forests.lists_by_edges(&weights, k)).map(Pools::new)
-    }
-
     /// The string of each sentence that agrees best with all derivations; None where there is none.
     #[pyo3(signature = (weights, alpha, pops, threads=0))]
     fn consensus(

@@ -39,6 +39,9 @@ pub struct Placeholder {
     pub entity: String,
 }
 
+/// The most words that are marked together: they are not cut, however long they are.
+const LONGEST: usize = 1000;
+
 /// What markup in the input means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Markup {
@@ -125,23 +128,30 @@ impl<'a> Input<'a> {
 
     fn close(&mut self, tag: &Tag<'a>, start: usize, markup: Markup) -> Result<()> {
         let span = start..self.words.len();
+        let too_long = || bad(&format!("<{}> has more than {LONGEST} words inside", tag.name));
         if tag.name == "zone" {
-            self.zones.push(span);
+            self.zones.push(Some(span).filter(|span| span.len() <= LONGEST).ok_or_else(too_long)?);
             return Ok(());
         }
         let translations = tag.get("translation").or(tag.get("english"));
         if let Some(entity) = tag.get("entity").filter(|_| span.len() == 1) {
             let word = translations.map_or(self.words[start].clone(), unescaped);
-            self.placeholders.push(Placeholder {
-                at: start,
-                word: word.trim().to_owned(),
-                entity: unescaped(entity).trim().to_owned(),
-            });
+            let (word, entity) = (word.trim().to_owned(), unescaped(entity).trim().to_owned());
+            if word.is_empty() || word.contains("||") || word.contains(char::is_whitespace) {
+                return Err(bad(&format!("{word:?} in <{}> is not one word", tag.name)));
+            }
+            if entity.is_empty() {
+                return Err(bad(&format!("the entity of <{}> is empty", tag.name)));
+            }
+            self.placeholders.push(Placeholder { at: start, word, entity });
             return Ok(());
         }
         let Some(translations) = tag.get("entity").or(translations) else { return Ok(()) };
         if span.is_empty() {
             return Err(bad(&format!("<{}> has no words inside", tag.name)));
+        }
+        if span.len() > LONGEST {
+            return Err(too_long());
         }
         let translations: Vec<&str> = translations.split("||").collect();
         let probabilities: Vec<f32> = match tag.get("prob") {

@@ -165,10 +165,15 @@ impl<'m> Sentence<'m> {
         }
         for Placeholder { at, word, entity } in &input.placeholders {
             let word = sentence.target_id(word);
-            let (spelling, lm) = (sentence.target(word).clone(), sentence.lm_id(word));
-            let entity = Spelled { word: entity.clone(), spelling, lm };
-            sentence.more_target.push(entity);
-            let entity = (table.target_words() + sentence.more_target.len() - 1) as u32;
+            let known = sentence
+                .held
+                .iter()
+                .find(|held| held.word == word && sentence.target_word(held.entity) == entity);
+            let entity = known.map(|held| held.entity).unwrap_or_else(|| {
+                let (spelling, lm) = (sentence.target(word).clone(), sentence.lm_id(word));
+                sentence.more_target.push(Spelled { word: entity.clone(), spelling, lm });
+                (table.target_words() + sentence.more_target.len() - 1) as u32
+            });
             sentence.held.push(Held { at: *at, word, entity });
         }
         sentence
@@ -177,6 +182,15 @@ impl<'m> Sentence<'m> {
     /// The placeholders within a span.
     pub fn held(&self, span: Range<usize>) -> impl Iterator<Item = &Held> + Clone {
         self.held.iter().filter(move |held| span.contains(&held.at))
+    }
+
+    /// The target word that is spelled so: an entity, if there is one.
+    pub fn spelled_id(&mut self, word: &str) -> u32 {
+        let entity = self.held.iter().find(|held| self.target_word(held.entity) == word);
+        match entity {
+            Some(held) => held.entity,
+            None => self.target_id(word),
+        }
     }
 
     /// The target word for a word of the sentence that stands for itself.

@@ -39,5 +39,5 @@ def presets(
     out.print(inspect.getdoc(PRESETS[name]) or "")
     rows = table("\nOptions (--set key=value)", "key", "default")
     for key, value in preset_options(name).items():
-        rows.add_row(key, str(value))
+        rows.add_row(key, "see above" if value is None else str(value))
     out.print(rows)

@@ -26,7 +26,7 @@ from tunesmith.runs import fingerprint
 from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.templates import SETS
-from tunesmith.training.model import read_model
+from tunesmith.training.model import check_templates, read_model
 from tunesmith.translation import KINDS, WEIGHTS, Kind, Model, templates_of
 
 EXAMPLES = (
@@ -88,7 +88,7 @@ def tune(
             "-o",
             metavar="FILE",
             help="Where to write the weights: .toml, .ini for a copy of the moses.ini they began "
-            "with, else lines of name and value.",
+            "with, another ending lines of name and value.",
         ),
     ] = None,
     metric: Annotated[
@@ -267,6 +267,7 @@ def tune(
                 loaded = Model.of_moses(moses, None, note)
             else:
                 assert model is not None
+                check_templates([] if start is None else templates_of(start), str(weights))
                 loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
         start = loaded.weights if start is None else start
         templates = list(loaded.templates or [])

@@ -107,10 +107,13 @@ def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str]
     elif isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             inner = f"{key}.{name}" if key else str(name)
-            if name not in old or name not in new:
-                yield inner, f"{inner} was {_shown(old, name)}, now {_shown(new, name)}"
-            else:
+            if name in old and name in new:
                 yield from _differences(old[name], new[name], inner)
+            elif key == "digest" or _is_input(old.get(name, new.get(name))):
+                # A hash says less than the name of what it is of.
+                yield inner, f"{name} {'is missing' if name in old else 'is new'}"
+            else:
+                yield inner, f"{inner} was {_shown(old, name)}, now {_shown(new, name)}"
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _differences(before, after, f"{key}.{index}")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use tunesmith_align::Link;
 use tunesmith_text::{Names, Result};
 
@@ -104,9 +104,8 @@ impl Builder {
         let source = |row: usize| &self.bytes[self.rows[row].start..self.rows[row].middle];
         let mut order: Vec<usize> = (0..self.rows.len()).collect();
         order.sort_by(|&a, &b| source(a).cmp(source(b)));
-        // Where the scores of each target side are. One that comes again with others is a rule of
-        // its own.
-        let mut seen: FxHashMap<&[u8], Vec<usize>> = FxHashMap::default();
+        // A target side that comes again with other scores is a rule of its own.
+        let mut seen: FxHashSet<(&[u8], Vec<u32>)> = FxHashSet::default();
         for group in order.chunk_by(|&a, &b| source(a) == source(b)) {
             seen.clear();
             let mut scores = Vec::new();
@@ -123,13 +122,12 @@ impl Builder {
                     scores[start + column as usize] = score;
                 }
                 more(at, &mut scores[start..]);
-                let known = seen.entry(target).or_default();
-                if known.iter().any(|&other| scores[other..other + width] == scores[start..]) {
+                let bits = scores[start..].iter().map(|score| score.to_bits()).collect();
+                if !seen.insert((target, bits)) {
                     self.imported.repeated += 1;
                     scores.truncate(start);
                     continue;
                 }
-                known.push(start);
                 bodies.extend_from_slice(body);
                 count += 1;
             }

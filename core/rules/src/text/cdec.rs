@@ -68,27 +68,22 @@ fn put<'t>(symbol: Symbol, spelling: impl Fn(u32) -> Option<&'t str>, line: &mut
     }
 }
 
-/// Whether these are the sides of one of the rules that string phrases together.
+/// Whether these are the sides of one of the rules that string phrases together: gaps in the same
+/// order, which may lack their numbers or, on the target side, their names.
 fn is_glue(source: &str, target: &str) -> bool {
-    let gaps = |side: &str| {
-        let names = side.split_ascii_whitespace().map(|symbol| {
-            let inside = symbol.strip_prefix('[')?.strip_suffix(']')?;
-            Some(inside.split(',').next_back()?.to_owned())
-        });
-        names.collect::<Option<Vec<String>>>()
+    let is_gap = |symbol: &str, (name, number): (&str, usize)| {
+        let known = [format!("[{name}]"), format!("[{name},{number}]"), format!("[{number}]")];
+        known.iter().position(|known| known == symbol)
     };
-    let begins = |starts: &[&str]| {
-        let symbols: Vec<&str> = source.split_ascii_whitespace().collect();
-        symbols.len() == starts.len() && symbols.iter().zip(starts).all(|(a, b)| a.starts_with(b))
-    };
-    let (is_first, is_next) = (begins(&["[X"]), begins(&["[S", "[X"]));
-    match (gaps(source), gaps(target)) {
-        (Some(source), Some(target)) if is_first || is_next => {
-            // Gaps without numbers are in the order of the source side.
-            source == target || target.iter().zip(1..).all(|(gap, n)| *gap == n.to_string())
-        }
-        _ => false,
-    }
+    [&["X"][..], &["S", "X"]].iter().any(|names| {
+        let gaps = || names.iter().copied().zip(1..);
+        let is_side = |side: &str, forms: usize| {
+            side.split_ascii_whitespace().count() == names.len()
+                && (side.split_ascii_whitespace().zip(gaps()))
+                    .all(|(symbol, gap)| is_gap(symbol, gap).is_some_and(|form| form < forms))
+        };
+        is_side(source, 2) && is_side(target, 3)
+    })
 }
 
 /// Reads a grammar with the one nonterminal X into a table at `out`. A feature that a rule lacks

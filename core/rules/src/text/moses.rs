@@ -125,6 +125,8 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
     let mut lines = Lines::open(phrases)?;
     let mut builder = Builder::default();
     let mut keys: FxHashMap<Vec<u8>, u32> = FxHashMap::default();
+    // Of each row the first with the same sides, where orientations are read.
+    let mut firsts = Vec::new();
     let (mut width, mut counted) = (0, false);
     let (mut source, mut target) = (Vec::new(), Vec::new());
     loop {
@@ -166,7 +168,7 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
         let row = builder.len() as u32;
         let key = builder.add(&source, &target, &mut links, (0..).zip(scores));
         if reordering.is_some() {
-            keys.entry(key).or_insert(row);
+            firsts.push(*keys.entry(key).or_insert(row) as usize);
         }
     }
     let mut columns: Vec<Column> = match width {
@@ -185,10 +187,12 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
         None => Vec::new(),
     };
     drop(keys);
-    builder.imported.missing = orientations.iter().filter(|row| row[0].is_nan()).count() as u64;
+    let is_missing = |first: &&usize| orientations[**first][0].is_nan();
+    builder.imported.missing = firsts.iter().filter(is_missing).count() as u64;
     builder.finish(out, Kind::Phrase, columns, |row, scores| {
-        if let Some(six) = orientations.get(row) {
-            let six = if six[0].is_nan() { [1.0; 6] } else { *six };
+        if let Some(&first) = firsts.get(row) {
+            let six = orientations[first];
+            let six = if six[0].is_nan() { [1.0; 6] } else { six };
             scores[start..start + 6].copy_from_slice(&six);
         }
     })

@@ -64,7 +64,15 @@ fn lone(
     let mut list = Vec::new();
     for at in 0..sentence.source().len() {
         let word = sentence.source()[at];
-        let translated = || model.table.lookup(&[Symbol::Word(word)]).next().is_some();
+        let held = sentence.held(at..at + 1).next();
+        let translated = || {
+            model.table.lookup(&[Symbol::Word(word)]).any(|entry| {
+                held.is_none_or(|held| {
+                    let (target, links) = (entry.target().collect::<Vec<_>>(), entry.links());
+                    held.find(0, &links.collect::<Vec<_>>(), &target).is_some()
+                })
+            })
+        };
         let taken = input.given.iter().any(|given| given.exclusive && given.span.contains(&at));
         if taken || model.dense.pass == PassThrough::Untranslated && translated() {
             continue;

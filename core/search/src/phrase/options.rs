@@ -75,7 +75,7 @@ impl<'d> Choices<'d> {
         let source: Vec<u32> = sentence.source().to_vec();
         let count = source.len();
         let only: Option<Vec<u32>> =
-            only.map(|words| words.iter().map(|word| sentence.target_id(word)).collect());
+            only.map(|words| words.iter().map(|word| sentence.spelled_id(word)).collect());
         let part = |words: &[u32]| {
             only.as_ref().is_none_or(|only| {
                 words.is_empty() || only.windows(words.len()).any(|window| window == words)
@@ -99,17 +99,18 @@ impl<'d> Choices<'d> {
                 if !input.allows(&(start..end)) {
                     continue;
                 }
-                let targets = match &only {
+                let is_held = sentence.held(start..end).next().is_some();
+                let mut targets = match &only {
                     None => decoder.cache.get(node, || decoder.targets(&side, node)),
-                    Some(_) => decoder.targets_among(&side, node, part).into(),
+                    // Placeholders are no part of a string.
+                    Some(_) => decoder.targets_among(&side, node, |to| is_held || part(to)).into(),
                 };
-                let mut held = sentence.held(start..end).peekable();
-                let targets = match held.peek() {
-                    None => targets,
-                    Some(_) => targets.holding(held, start).into(),
-                };
+                if is_held {
+                    targets = targets.holding(sentence.held(start..end), start, part).into();
+                }
                 if end == start + 1 {
-                    *alone = model.table.entries(node).next().is_some();
+                    *alone = !targets.list.is_empty()
+                        || !is_held && model.table.entries(node).next().is_some();
                 }
                 if !targets.list.is_empty() {
                     lists.push(Source { span: start..end, targets, from: From::Table(node) });
@@ -120,7 +121,10 @@ impl<'d> Choices<'d> {
             let words = given.words.iter().map(|word| sentence.target_id(word)).collect();
             let targets = lone(decoder, &sentence, &source[given.span.clone()], words);
             let span = given.span.clone();
-            alone[span.clone()].fill(true);
+            // Others compete, and a wall may be in the way.
+            if given.exclusive {
+                alone[span.clone()].fill(true);
+            }
             lists.push(Source { span, targets, from: From::Given(given.score) });
         }
         for word in (0..count).filter(|&word| !alone[word]) {

@@ -189,7 +189,7 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
 /// The derivations of a reference, or of as much of it from its beginning as can be reached.
 pub fn force<'d>(decoder: &'d Decoder, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
     let mut choices = Choices::new(decoder, input, Some(reference));
-    let words: Vec<u32> = reference.iter().map(|word| choices.sentence.target_id(word)).collect();
+    let words: Vec<u32> = reference.iter().map(|word| choices.sentence.spelled_id(word)).collect();
     // Nothing that leads to them is left out.
     let limits = Limits {
         stack: usize::MAX,
