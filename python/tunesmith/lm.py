@@ -21,6 +21,9 @@ __all__ = ["Estimate", "LanguageModel", "Order", "State", "Text", "WordScore", "
 Path = str | PathLike[str]
 FALLBACK = (0.5, 1.0, 1.5)
 """Discounts of counts one, two, and more, where the counts themselves give none."""
+MAX_ORDER = 6
+NO_WORDS = "the text has no words"
+"""How the core says it, which sees all files as one text."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -272,10 +275,11 @@ def estimate(
         raise InputError(
             f"fallback discounts {fallback}", remedy="give three, above 0 and at most 1, 2 and 3"
         )
-    if min(prune, default=0) < 0 or order < 0 or threads < 0:
-        raise InputError("a negative number", remedy="order, threads and thresholds count things")
-    return Estimate(
-        _core.estimate_lm(
+    if min(prune, default=0) < 0 or threads < 0:
+        raise InputError("a negative number", remedy="threads and thresholds count things")
+    check_order(order)
+    try:
+        made = _core.estimate_lm(
             paths,
             None if sentences is None else list(sentences),
             order=order,
@@ -288,7 +292,18 @@ def estimate(
             threads=threads,
             progress=progress,
         )
-    )
+    except InputError as error:
+        if error.message != NO_WORDS or not paths:
+            raise
+        files = ", ".join(map(str, paths))
+        raise InputError(error.message, files, remedy=error.remedy) from None
+    return Estimate(made)
+
+
+def check_order(order: int) -> None:
+    """Refuse orders that no model has."""
+    if not 1 <= order <= MAX_ORDER:
+        raise InputError(f"a model of order {order}", remedy=f"orders are 1 to {MAX_ORDER}")
 
 
 def memory_bytes(text: int | str) -> int:

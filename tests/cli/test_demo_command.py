@@ -95,9 +95,14 @@ def test_the_demo_runs_from_lists_to_report(tmp_path: Path) -> None:
         assert float(unseen) < float(better)
         assert f"demo/{name}.toml" in ran.err
         assert f"demo/{name}.toml" in {f"demo/{path}" for path in listing(tmp_path / "demo")}
-    told = tunesmith("demo", "--lists", "--out", tmp_path / "again", "--json")
+    (tmp_path / "demo" / "rm" / "result.json").unlink()
+    told = tunesmith("demo", "--lists", "--out", tmp_path / "demo", "--json")
+    assert told.code == 0, told.err
     assert told.out.count("\n") == 1
     assert set(told.object["tuners"]) == {"mert", "kbmira", "rm"}
+    for name, found in told.object["tuners"].items():
+        row = next(line for line in ran.out.splitlines() if line.startswith(f"{name} "))
+        assert f"{found['heldout']:.2f}" in row
 
 
 @pytest.mark.parametrize("more", [pytest.param([], marks=bibles), ["--lists"]])
@@ -105,5 +110,6 @@ def test_the_demo_leaves_a_folder_that_holds_something_alone(
     tmp_path: Path, more: list[str]
 ) -> None:
     (tmp_path / "mine").write_text("mine")
+    (tmp_path / "dev.ref").write_text("references of somebody else\n")
     assert "not empty" in refused(tmp_path, "demo", "--out", tmp_path, *more).err
     assert "not a folder" in refused(tmp_path, "demo", "--out", tmp_path / "mine", *more).err

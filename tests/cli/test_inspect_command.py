@@ -11,6 +11,7 @@ from running import refused, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
+from tunesmith.formats.weights import read_moses_ini
 from tunesmith.templates import TEMPLATES, groups, template_of
 
 VALUES = {
@@ -77,6 +78,22 @@ def test_weights_of_other_programs_are_read_too(tmp_path: Path) -> None:
     assert told["top"] == {"WordPenalty": -1.0, "LanguageModel": 0.5}
 
 
+INI = "[feature]\nDistortion\nWordPenalty\n\n[weight]\nDistortion0= 0.3\nWordPenalty0= -1\n"
+
+
+def test_weights_are_written_in_the_form_that_the_name_asks_for(
+    weights: Path, tmp_path: Path
+) -> None:
+    plain, ini = tmp_path / "w.txt", tmp_path / "moses.ini"
+    assert tunesmith("inspect", weights, "--group", "dense", "--negative", "-o", plain).code == 0
+    assert plain.read_text() == "words -1.0\n"
+    ini.write_text(INI)
+    ran = tunesmith("inspect", ini, "--positive", "--out", ini)
+    assert ran.code == 0, ran.err
+    assert ini.read_text().startswith("[feature]\nDistortion\n")
+    assert dict(read_moses_ini(ini)) == {"Distortion0": 0.3, "WordPenalty0": 0.0}
+
+
 def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
     for words, said in [
         ([weights, "--group", "pairs"], "there are contexts, dense, rule-id"),
@@ -85,6 +102,8 @@ def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
         ([tmp_path, "--drop-zeros"], "a weights file"),
         ([tmp_path / "none.toml"], "none.toml"),
         ([weights, "--out", tmp_path / "no" / "w.toml"], "no such directory"),
+        ([weights, "--out", tmp_path / "w.ini"], "no configuration of Moses to copy"),
+        ([weights, "--group", "contexts", "--positive", "--out", weights], "no weights are left"),
     ]:
         assert said in refused(tmp_path, "inspect", *words).err
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from running import process, tunesmith
+from running import process, refused, tunesmith
 
 TEXT = "a b c\nb c a b\nc a\n\nd a b c d\n" * 3
 
@@ -112,7 +112,12 @@ def test_bad_files_end_with_code_2(text: Path, tmp_path: Path) -> None:
         ("binarize", tmp_path / "absent", tmp_path / "x.tlm"): "no such file",
         ("perplexity", model, tmp_path / "empty"): "empty",
         ("perplexity", text, text): "\\data\\",
-        ("estimate", tmp_path / "empty", "--out", tmp_path / "x.arpa"): "no words",
+        (
+            "estimate",
+            tmp_path / "empty",
+            "--out",
+            tmp_path / "x.arpa",
+        ): "empty: the text has no words",
         ("estimate", tmp_path / "marked", "--out", tmp_path / "x.arpa"): "marked:2:",
     }
     for words, message in cases.items():
@@ -122,6 +127,21 @@ def test_bad_files_end_with_code_2(text: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("x.*"))
     skipped = ("estimate", tmp_path / "marked", "--skip-symbols", "--out", tmp_path / "x.arpa")
     assert tunesmith("lm", *skipped).code == 0
+
+
+def test_no_command_writes_over_what_it_reads(text: Path, tmp_path: Path) -> None:
+    arpa, words, link = tmp_path / "lm.arpa", tmp_path / "words", tmp_path / "link"
+    assert tunesmith("lm", "estimate", text, "--order", 2, "--out", arpa).code == 0
+    words.write_text("a b\n")
+    link.symlink_to(text)
+    for command, named in [
+        (("estimate", text, "--out", text), text),
+        (("estimate", text, "--out", link), text),
+        (("estimate", text, "--vocab", words, "--out", words), words),
+        (("binarize", arpa, arpa), arpa),
+    ]:
+        ran = refused(tmp_path, "lm", *command)
+        assert f"{named}: it would be overwritten" in ran.err
 
 
 def test_every_command_has_help_with_an_example() -> None:

@@ -71,6 +71,9 @@ def test_what_was_left_out_is_told(texts: tuple[Path, Path], tmp_path: Path) -> 
         (["--memory", "lots"], "write it as in 500M or 2G"),
         (["--tokenize", "bpe", "--pieces", "0"], "0 pieces"),
         (["--alignment", "absent"], "absent: cannot read: No such file"),
+        (["--alignment", "absent", "--aligner", "giza"], "no aligner named 'giza'"),
+        (["--longest", "0"], "at most 0 words"),
+        (["--ratio", "nan"], "a length ratio of at most nan"),
     ],
 )
 def test_options_that_cannot_be_used_say_what_can(
@@ -80,6 +83,7 @@ def test_options_that_cannot_be_used_say_what_can(
     assert ran.code == 2
     assert message in ran.err
     assert ran.out == ""
+    assert not (tmp_path / "model").exists()
 
 
 def test_bad_text_ends_with_file_line_and_remedy(texts: tuple[Path, Path], tmp_path: Path) -> None:

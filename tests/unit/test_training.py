@@ -11,7 +11,7 @@ import pytest
 from tunesmith.errors import InputError
 from tunesmith.lm import LanguageModel
 from tunesmith.templates import TEMPLATES, template_of
-from tunesmith.training.model import read_model, rule_tables
+from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import find
 from tunesmith.training.stages import News
@@ -127,6 +127,126 @@ def test_other_text_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     write(tmp_path, "tgt", changed)
     with pytest.raises(InputError, match="other text or with other options"):
         train(other, model)
+
+
+def test_a_file_in_another_role_is_other_text(tmp_path: Path) -> None:
+    texts = write(tmp_path, "src", SOURCE), write(tmp_path, "tgt", TARGET)
+    more = write(tmp_path, "more", ["the house is new"])
+    train(Training(*texts, kind="phrase", dev_target=more), tmp_path / "model")
+    with pytest.raises(InputError, match="other text or with other options"):
+        train(Training(*texts, kind="phrase", lm_texts=(more,)), tmp_path / "model")
+
+
+def test_another_dev_set_is_measured_and_nothing_else_done_again(tmp_path: Path) -> None:
+    told: list[News] = []
+    dev = write(tmp_path, "dev", ["das haus"])
+    other = write(tmp_path, "other", ["das haus ist neu"])
+    covered = []
+    for path in (dev, other, other):
+        training = task(tmp_path, kind="phrase", dev=path)
+        summary = train(training, tmp_path / "model", tell=told.append)
+        covered.append((summary["stages"]["dev"]["covered"], summary["stages"]["dev"]["words"]))
+    assert covered == [(2, 2), (3, 4), (3, 4)]
+    begun = [news.stage for news in told if news.state == "begun"]
+    assert begun == ["text", "lm", "words", "phrases", "dev", "dev"]
+    assert "dev" not in train(task(tmp_path, kind="phrase"), tmp_path / "model")["stages"]
+
+
+def test_a_mistake_in_the_first_stage_can_be_corrected(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    with pytest.raises(InputError, match="no sentence pair"):
+        train(task(tmp_path, kind="phrase", longest=1), model)
+    told = json.loads((model / "stages.json").read_text())
+    assert told["config"]["longest"] == 1
+    assert told["done"] == {}
+    train(task(tmp_path, kind="phrase"), model)
+    assert read_model(model)["made_from"]["pairs"] == 5
+
+
+def test_what_a_killed_training_left_is_removed(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    first = model / ".stages.json.x1y2z3.part"
+    first.write_text("{")
+    train(task(tmp_path, kind="phrase"), model)
+    left = [model / ".lm.tlm.a1b2c3.part", model / "work" / ".corpus.source.a1b2c3.part"]
+    other = tmp_path / ".corpus.source.a1b2c3.part"
+    for path in (*left, other):
+        path.write_text("half")
+    train(task(tmp_path, kind="phrase"), model)
+    assert not any(path.exists() for path in (first, *left))
+    assert other.exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ("[]", "not a JSON object"),
+        ("{", "not JSON"),
+        ("{}", "not a record of stages"),
+        ('{"config": {}}', "not a record of stages"),
+        ('{"config": {"inputs": [1]}, "done": {}}', "not a record of stages"),
+        ('{"config": {"inputs": []}, "done": {"text": 1}}', "not a record of stages"),
+    ],
+)
+def test_a_damaged_record_of_stages_is_named(tmp_path: Path, told: str, message: str) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "stages.json").write_text(told)
+    with pytest.raises(InputError, match=message) as caught:
+        train(task(tmp_path), tmp_path / "model")
+    assert caught.value.file == str(tmp_path / "model" / "stages.json")
+    assert "new folder" in str(caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        ("[files]", r"there is no \[files\]"),
+        ("[source]", r"there is no \[source\]"),
+        ("[target]", r"there is no \[target\]"),
+        ('language = "en"', r"\[target\] does not tell its language"),
+        ('case = "keep"\n\n[features]', r"\[target\] does not tell its case"),
+    ],
+)
+def test_a_model_description_that_was_cut_off_is_named(
+    tmp_path: Path, cut: str, message: str
+) -> None:
+    model = tmp_path / "model"
+    train(task(tmp_path, kind="phrase"), model)
+    told = (model / "model.toml").read_text()
+    (model / "model.toml").write_text(told[: told.index(cut)])
+    with pytest.raises(InputError, match=message) as caught:
+        text_sides(model)
+    assert caught.value.file == str(model / "model.toml")
+    assert "delete it" in str(caught.value.remedy)
+
+
+def test_a_model_with_an_unknown_way_to_cut_text_is_named(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    train(task(tmp_path, kind="phrase"), model)
+    told = (model / "model.toml").read_text()
+    (model / "model.toml").write_text(told.replace('"none"', '"foo"', 1))
+    with pytest.raises(InputError, match=r"model\.toml: \[source\]: tokenisation 'foo'"):
+        text_sides(model)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"order": 9},
+        {"order": 0},
+        {"aligner": "giza"},
+        {"heuristic": "shrink"},
+        {"kind": "syntax"},
+        {"longest": -1},
+        {"ratio": 0.0},
+        {"ratio": float("nan")},
+    ],
+)
+def test_options_that_cannot_be_used_are_refused_at_once(options: dict[str, object]) -> None:
+    with pytest.raises(InputError) as caught:
+        Training(Path("src"), Path("tgt"), alignment=Path("links"), **options)  # type: ignore[arg-type]
+    assert caught.value.remedy
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:

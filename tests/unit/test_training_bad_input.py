@@ -131,22 +131,49 @@ def test_an_alignment_of_another_length_is_refused(
     assert (caught.value.file, caught.value.line) == (str(tmp_path / "links"), line)
 
 
-def test_bad_links_leave_their_pair_out_and_are_counted(tmp_path: Path) -> None:
-    (tmp_path / "links").write_text("0-0 1-1\n9-9\nx\n0-0\n0-0\n")
+def test_links_outside_a_sentence_leave_their_pair_out_and_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "links").write_text("0-0 1-1\n9-9\n0-7\n0-0\n0-0\n")
     facts = run(tmp_path, SOURCE, TARGET, alignment=tmp_path / "links")
     assert facts["phrases"]["skipped"] == {"badly aligned": 2}
+    place = tmp_path / "model" / "work" / "alignment"
+    assert f'the first at {place}:2: "9-9" lies outside' in facts["phrases"]["messages"][0]
 
 
-def test_dev_sets_of_unequal_length_or_without_text_are_refused(tmp_path: Path) -> None:
+def test_what_is_no_link_is_refused_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "links").write_text("0-0 1-1\n0-0\n0-0 junk\n0-0\n0-0\n")
+    with pytest.raises(InputError, match='"junk" is not a link') as caught:
+        run(tmp_path, SOURCE, TARGET, alignment=tmp_path / "links")
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / "links"), 3)
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_a_model_without_a_rule_is_refused(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "links").write_text("\n" * 5)
+    with pytest.raises(InputError, match="no rule can be extracted") as caught:
+        run(tmp_path, SOURCE, TARGET, alignment=tmp_path / "links", kind=kind)
+    assert caught.value.file == str(tmp_path / "links")
+    assert not list((tmp_path / "model").glob("*.rules"))
+    assert not (tmp_path / "model" / "model.toml").exists()
+
+
+def test_dev_sets_of_unequal_length_or_without_text_are_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "dev").write_text("das haus\nein buch\n")
     (tmp_path / "dev.tgt").write_text("the house\n")
     with pytest.raises(InputError, match=r"dev\.tgt:2: it ends after 1 lines"):
         run(tmp_path, SOURCE, TARGET, dev=tmp_path / "dev", dev_target=tmp_path / "dev.tgt")
-    (tmp_path / "empty").write_text("\n")
-    other = tmp_path / "other"
-    other.mkdir()
+    (tmp_path / "empty").write_text("\n\x01\n")
     with pytest.raises(InputError, match="the dev set is empty"):
-        run(other, SOURCE, TARGET, dev=tmp_path / "empty")
+        run(tmp_path, SOURCE, TARGET, dev=tmp_path / "empty")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("role", ["dev", "dev_target", "lm_texts"])
+def test_further_text_that_is_not_utf8_is_refused_at_once(tmp_path: Path, role: str) -> None:
+    more = tmp_path / "more"
+    more.write_bytes(b"the house\n\xff\n")
+    with pytest.raises(InputError, match=r"more:2: invalid UTF-8"):
+        run(tmp_path, SOURCE, TARGET, **{role: (more,) if role == "lm_texts" else more})
+    assert not (tmp_path / "model").exists()
 
 
 def test_perplexity_and_coverage_of_a_dev_set(tmp_path: Path) -> None:

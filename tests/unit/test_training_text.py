@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.pipeline import Training, train
@@ -110,6 +113,23 @@ def test_what_is_no_model_of_pieces_is_refused(tmp_path: Path) -> None:
         TextSide(tokenize="sentencepiece").learn_pieces(["", " "])
 
 
+@needs_pieces
+@pytest.mark.parametrize("tokenize", ["sentencepiece", "bpe"])
+def test_text_and_numbers_that_give_no_pieces_are_told_plainly(
+    tmp_path: Path, tokenize: str
+) -> None:
+    (tmp_path / "bad").write_bytes(b"ein haus\n\xff\n")
+    side = TextSide(tokenize=tokenize)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"bad:2: invalid UTF-8") as caught:
+        side.learn_pieces(Lines(tmp_path / "bad"))
+    assert (caught.value.file, caught.value.line) == (str(tmp_path / "bad"), 2)
+    with pytest.raises(InputError, match="5 pieces are too few") as caught:
+        replace(side, pieces=5).learn_pieces(SOURCE)
+    wanted = re.search(r"--pieces (\d+) or more", str(caught.value.remedy))
+    assert wanted is not None
+    assert replace(side, pieces=int(wanted[1])).learn_pieces(SOURCE)
+
+
 def test_choices_are_told() -> None:
     with pytest.raises(InputError, match="tokenisation 'words'") as caught:
         TextSide(tokenize="words")  # type: ignore[arg-type]
@@ -118,6 +138,12 @@ def test_choices_are_told() -> None:
         TextSide(case="upper")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="0 pieces"):
         TextSide(pieces=0)
+
+
+@pytest.mark.parametrize("line", ["a\u00a0b", "a\u3000b", "a▁b"])
+def test_other_spaces_come_back_as_plain_ones(line: str) -> None:
+    side = TextSide(tokenize="char")
+    assert side.restore(side.prepare(line)) == "a b"
 
 
 def test_a_broken_truecasing_table_is_named(tmp_path: Path) -> None:

@@ -12,20 +12,22 @@ from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.reading import read_pools
 from tunesmith.report import write_report
-from tunesmith.sample import write_sample
+from tunesmith.sample import sentences, write_sample
 from tunesmith.spaces import Pools
 from tunesmith.tuning import Result, tune
 
 TUNERS = ("mert", "kbmira", "rm")
+REFERENCES = "dev.ref"
+SENTENCES, SEED = 300, 1
 
 
 def demo_lists(folder: Path, threads: int, json: bool) -> None:
     """Make sample lists, tune them three ways, apply the weights, show what changed."""
-    take(folder)
+    take(folder, known=REFERENCES if _made_here(folder) else None)
     note("1. sample lists: 300 sentences × 30 hypotheses for tuning, as many for testing")
     note(f"   in {folder}")
-    write_sample(folder)
-    lists = folder / "dev.nbest.gz", folder / "dev.ref"
+    write_sample(folder, SENTENCES, seed=SEED)
+    lists = folder / "dev.nbest.gz", folder / REFERENCES
     heldout = folder / "test.nbest.gz", folder / "test.ref"
     dev, test = read_pools(*lists), read_pools(*heldout)
     metric = get_metric("bleu")
@@ -40,7 +42,16 @@ def demo_lists(folder: Path, threads: int, json: bool) -> None:
             ["--run", run, "--out", weights],
         )
         with Watch(epochs(name, {})) as watch:
-            result = tune(dev, name, metric, heldout=test, threads=threads, run=run, listen=watch)
+            result = tune(
+                dev,
+                name,
+                metric,
+                heldout=test,
+                threads=threads,
+                run=run,
+                resume=run.is_dir(),
+                listen=watch,
+            )
         result.weights.save(weights)
         results.append(result)
     best = max(results, key=lambda result: result.heldout or 0.0)
@@ -71,6 +82,13 @@ def take(folder: Path, known: str | None = None) -> None:
     ours = known is not None and (folder / known).is_file()
     if not ours and any(folder.iterdir()):
         raise InputError("the folder is not empty", str(folder), remedy="name a new one")
+
+
+def _made_here(folder: Path) -> bool:
+    """Return whether the folder's references are the sample's: nobody else's are written over."""
+    ours = "".join(f"{text}\n" for text in sentences(SENTENCES, SEED))
+    file = folder / REFERENCES
+    return file.is_file() and file.read_bytes() == ours.encode()
 
 
 def show_command(*lines: Sequence[str | Path]) -> None:

@@ -13,7 +13,7 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, note, out, table
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.reading import read_weights
+from tunesmith.reading import read_weights, write_weights
 from tunesmith.templates import DENSE, groups, template_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.rules import Rule, find
@@ -65,7 +65,7 @@ def inspect(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write the weights that these options leave.",
+            help="Write the weights that these options leave, in the form that its name asks for.",
             rich_help_panel=WEIGHTS,
         ),
     ] = None,
@@ -104,7 +104,7 @@ def inspect(
         whole.meta,
     )
     if out_file is not None:
-        chosen.save(out_file)
+        _write(chosen, whole, out_file, path)
         note(f"{len(chosen):,} of {len(whole):,} weights written to {out_file}")
     if json:
         emit(
@@ -118,6 +118,18 @@ def inspect(
         )
     else:
         _weights(chosen, path.name, top)
+
+
+def _write(chosen: Weights, whole: Weights, to: Path, read: Path) -> None:
+    """Write what was chosen of the weights that were read; refuse to write none."""
+    if not chosen:
+        raise InputError("no weights are left", str(read), remedy="choose others")
+    ini = read if read.suffix == ".ini" else None
+    if ini is not None and to.suffix == ".ini":
+        # Moses wants a value for each label, and a copy would keep the old one.
+        zeros = {name: 0.0 for name in whole if template_of(name) == DENSE}
+        chosen = Weights({**zeros, **chosen}, chosen.meta)
+    write_weights(chosen, to, ini)
 
 
 def _weights(weights: Weights, title: str, top: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -97,6 +97,7 @@ def estimate(
     thresholds = _numbers("--prune", prune)
     if any(value != int(value) for value in thresholds):
         raise InputError(f"--prune {prune}", remedy="give whole numbers, as in 0,0,1")
+    _keep(texts if vocab is None else [*texts, vocab], to)
     with busy("reading") as status:
         found = estimate_model(
             texts,
@@ -132,6 +133,7 @@ def binarize(
     json: o.Json = False,
 ) -> None:
     """Turn an ARPA file into a binary that loads in milliseconds."""
+    _keep([arpa], to)
     with busy("reading"):
         model = LanguageModel.load(arpa)
     with busy("writing"):
@@ -265,6 +267,13 @@ def _show(found: Estimate, to: Path) -> None:
         discounts = (f"{value:.4f}" for value in order.discounts)
         rows.add_row(str(number), f"{order.ngrams:,}", f"{order.before_pruning:,}", *discounts)
     out.print(rows)
+
+
+def _keep(inputs: Sequence[Path], to: Path) -> None:
+    """Refuse to write over what is read."""
+    for path in inputs:
+        if path.exists() and to.exists() and path.samefile(to):
+            raise InputError("it would be overwritten", str(path), remedy="write to another file")
 
 
 def _words(path: Path) -> list[str]:

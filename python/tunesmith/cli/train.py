@@ -12,7 +12,7 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, err, note, out, progress, table, warn
 from tunesmith.lm import memory_bytes
-from tunesmith.training.pipeline import Training
+from tunesmith.training.pipeline import KINDS, Training
 from tunesmith.training.pipeline import train as train_model
 from tunesmith.training.stages import News
 from tunesmith.training.text import CASES, TOKENIZERS, TextSide
@@ -22,7 +22,6 @@ EXAMPLES = (
     "$ tunesmith train train.de train.en --model model --tokenize moses --case lower\n\n"
     "$ tunesmith train train.de.gz train.en.gz --model model --kind phrase --alignment links.gz"
 )
-KINDS = ("phrase", "hiero", "both")
 
 
 def train(

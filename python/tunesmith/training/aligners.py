@@ -78,19 +78,22 @@ def align(
     `thot`), `eflomal` is a program of its own that is called as one (the extra `eflomal`). Refuses
     a name that is none of these and programs that are not installed.
     """
+    check_aligner(aligner)
     facts: dict[str, Any] = {"aligner": aligner}
     if aligner == "fast_align":
         options = FastAlign(iterations)
         facts |= fast_align(source, target, out, options, threads=threads, progress=progress)
     elif aligner == "eflomal":
         _eflomal(source, target, out)
-    elif aligner in THOT:
-        _thot(source, target, out, aligner.removeprefix("thot-"), iterations)
     else:
-        raise InputError(
-            f"no aligner named {aligner!r}", remedy=f"use one of {', '.join(ALIGNERS)}"
-        )
+        _thot(source, target, out, aligner.removeprefix("thot-"), iterations)
     return facts
+
+
+def check_aligner(name: str) -> None:
+    """Refuse a name that is not in `ALIGNERS`."""
+    if name not in ALIGNERS:
+        raise InputError(f"no aligner named {name!r}", remedy=f"use one of {', '.join(ALIGNERS)}")
 
 
 def fast_align(

@@ -16,6 +16,7 @@ from tunesmith.training.text import PIECES, TextSide, read_case
 FORMAT = 1
 SIDES = ("source", "target")
 PHRASES, HIERO, LM = "phrases.rules", "hiero.rules", "lm.tlm"
+REPAIR = "correct it, or delete it and start the training again, which writes it anew"
 
 
 def pieces_file(side: str) -> str:
@@ -53,8 +54,9 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
     lines += ["", "[made_from]", f"pairs = {stages['text']['pairs']}"]
     lines += [f"aligner = {_text(stages.get('align', {}).get('aligner', 'given'))}"]
     for item in config["inputs"]:
-        lines += ["", "[[made_from.inputs]]", f"path = {_text(item['path'])}"]
-        lines += [f"size = {item['size']}", f"sha256 = {_text(item['sha256'])}"]
+        lines += ["", "[[made_from.inputs]]", f"role = {_text(item['role'])}"]
+        lines += [f"path = {_text(item['path'])}", f"size = {item['size']}"]
+        lines += [f"sha256 = {_text(item['sha256'])}"]
     lines += ["", "[seconds]", *(f"{name} = {facts['seconds']}" for name, facts in stages.items())]
     path = folder / "model.toml"
     with AtomicWriter(str(path)) as out:
@@ -82,17 +84,16 @@ def read_model(folder: Path) -> dict[str, Any]:
     try:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"not a model description: {error}",
-            str(path),
-            remedy="correct it, or delete it and start the training again, which writes it anew",
-        ) from None
+        raise InputError(f"not a model description: {error}", str(path), remedy=REPAIR) from None
     if told.get("format") != FORMAT:
         raise InputError(
             f"a model of format {told.get('format')}, not {FORMAT}",
             str(path),
             remedy="train it again with this version",
         )
+    for name in ("files", *SIDES):
+        if not isinstance(told.get(name), dict):
+            raise InputError(f"there is no [{name}]", str(path), remedy=REPAIR)
     _check_features(told.get("features", {}), str(path))
     return told
 
@@ -127,18 +128,28 @@ def text_sides(folder: Path) -> tuple[TextSide, TextSide]:
     >>> target.restore(translate(source.prepare("Das ist ein Haus.")))  # doctest: +SKIP
     """
     told = read_model(folder)
-    source, target = (_side(folder, told[name]) for name in SIDES)
+    source, target = (_side(folder, name, told[name]) for name in SIDES)
     return source, target
 
 
-def _side(folder: Path, told: Mapping[str, str]) -> TextSide:
-    side = TextSide(
-        told["language"],
-        told["tokenize"],  # type: ignore[arg-type]
-        told["case"],  # type: ignore[arg-type]
-        str(folder / told["pieces"]) if "pieces" in told else "",
-    )
-    return read_case(side, folder / told["truecase"]) if "truecase" in told else side
+def _side(folder: Path, name: str, told: Mapping[str, Any]) -> TextSide:
+    file = str(folder / "model.toml")
+    wanted = ["language", "tokenize", "case"]
+    wanted += ["pieces"] if told.get("tokenize") in PIECES else []
+    wanted += ["truecase"] if told.get("case") == "true" else []
+    for key in wanted:
+        if not isinstance(told.get(key), str):
+            raise InputError(f"[{name}] does not tell its {key}", file, remedy=REPAIR)
+    try:
+        side = TextSide(
+            told["language"],
+            told["tokenize"],
+            told["case"],
+            str(folder / told["pieces"]) if "pieces" in wanted else "",
+        )
+    except InputError as error:
+        raise InputError(f"[{name}]: {error.message}", file, remedy=error.remedy) from None
+    return read_case(side, folder / told["truecase"]) if "truecase" in wanted else side
 
 
 def rule_tables(folder: Path) -> dict[str, RuleTable]:

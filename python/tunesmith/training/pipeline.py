@@ -16,8 +16,8 @@ from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 from tunesmith.runs import fingerprint
 from tunesmith.runs.atomic import atomic_write
-from tunesmith.training.aligners import Aligned, align
-from tunesmith.training.alignment import symmetrise_files
+from tunesmith.training.aligners import Aligned, align, check_aligner
+from tunesmith.training.alignment import HEURISTICS, parse_links, symmetrise_files
 from tunesmith.training.classes import CLASSES, make_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
 from tunesmith.training.model import HIERO, LM, PHRASES, SIDES, case_file, pieces_file, write_model
@@ -30,9 +30,19 @@ from tunesmith.training.rules import (
     make_phrase_table,
 )
 from tunesmith.training.stages import Progress, Stages, Tell, counted
-from tunesmith.training.text import PIECES, PairFilter, TextSide, paired, read_case, write_case
+from tunesmith.training.text import (
+    PIECES,
+    PairFilter,
+    TextSide,
+    check_choice,
+    paired,
+    read_case,
+    spaced,
+    write_case,
+)
 
 Kind = Literal["phrase", "hiero", "both"]
+KINDS: tuple[Kind, ...] = ("phrase", "hiero", "both")
 
 
 @dataclass(frozen=True)
@@ -59,16 +69,35 @@ class Training:
     """Its translation, to tell the perplexity of."""
     memory: int = 1 << 30
 
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, KINDS)
+        check_choice("heuristic", self.heuristic, HEURISTICS)
+        check_aligner(self.aligner)
+        lm.check_order(self.order)
+        PairFilter(self.longest, self.ratio)
+
+    def inputs(self) -> list[tuple[str, Path]]:
+        """Return the files that are read, each with its role."""
+        given = [
+            ("source", self.source),
+            ("target", self.target),
+            *(("lm_text", path) for path in self.lm_texts),
+            ("alignment", self.alignment),
+            ("dev", self.dev),
+            ("dev_target", self.dev_target),
+            ("source_pieces", Path(self.source_side.model) if self.source_side.model else None),
+            ("target_pieces", Path(self.target_side.model) if self.target_side.model else None),
+        ]
+        return [(role, path) for role, path in given if path is not None]
+
     def config(self) -> dict[str, Any]:
         """Return everything that the result depends on, with fingerprints of the files."""
-        files = [self.source, self.target, *self.lm_texts]
-        files += [path for path in (self.alignment, self.dev, self.dev_target) if path is not None]
-        files += [Path(side.model) for side in (self.source_side, self.target_side) if side.model]
         places = ("source", "target", "lm_texts", "alignment", "dev", "dev_target", "memory")
         plain = {key: value for key, value in asdict(self).items() if key not in places}
         for side in SIDES:
             plain[f"{side}_side"]["model"] = ""
-        whole = {**plain, "inputs": [fingerprint(file) for file in files]}
+        inputs = [{"role": role, **fingerprint(path)} for role, path in self.inputs()]
+        whole = {**plain, "inputs": inputs}
         config: dict[str, Any] = json.loads(json.dumps(whole))
         return config
 
@@ -80,10 +109,11 @@ def train(
 
     `tell` hears of every stage: that it began, how far it is, that it is done, or that it was kept
     from an earlier training. A training that was stopped goes on after its last finished stage.
-    Refuses text of unequal length, text without a usable pair, and a folder that holds something
-    else.
+    Refuses text of unequal length, text without a usable pair or a single rule, and a folder that
+    holds something else.
     """
     config = training.config()
+    _check_texts(training)
     folder.mkdir(parents=True, exist_ok=True)
     stages = Stages(folder, config, tell or (lambda news: None))
     work = folder / "work"
@@ -110,9 +140,24 @@ def train(
     if training.dev is not None or training.dev_target is not None:
         stages.run("dev", [], partial(_dev, training, sides, tables[0], model))
     files = [*tables, model, *words, *learnt]
-    summary = {"stages": stages.done, "files": {path.name: path.stat().st_size for path in files}}
+    summary = {"stages": stages.facts, "files": {path.name: path.stat().st_size for path in files}}
     write_model(folder, config, summary)
     return summary
+
+
+def _check_texts(training: Training) -> None:
+    """Refuse, before any work, text that only later stages read and could not use."""
+    for text in training.lm_texts:
+        for _ in Lines(text):
+            pass
+    dev = [path for path in (training.dev, training.dev_target) if path is not None]
+    texts = [list(Lines(path)) for path in dev]
+    for path, lines in zip(dev, texts, strict=True):
+        if not any(map(spaced, lines)):
+            raise InputError("the dev set is empty", str(path), remedy="give text, or no dev set")
+    if len(dev) == 2:
+        for _ in paired(texts[0], texts[1], (str(dev[0]), str(dev[1]))):
+            pass
 
 
 def _learn(training: Training, folder: Path, stages: Stages) -> list[Path]:
@@ -204,7 +249,8 @@ def _prepare(
 def _with_links(
     pairs: Iterable[tuple[str, str]], alignment: Path, text: str
 ) -> Iterable[tuple[tuple[str, str], str]]:
-    """Yield pairs with their links; refuse a file with fewer or more lines than the text."""
+    """Yield pairs with their links; refuse what is no link, and a file with fewer or more lines
+    than the text."""
     links = iter(Lines(alignment))
     count = 0
     for count, pair in enumerate(pairs, 1):
@@ -216,6 +262,11 @@ def _with_links(
                 count,
                 "give one line of links per sentence pair",
             )
+        try:
+            parse_links(given)
+        except InputError as error:
+            remedy = "give links such as 0-0 1-2, source first"
+            raise InputError(error.message, str(alignment), count, remedy) from None
         yield pair, given
     if next(links, None) is not None:
         raise InputError(
@@ -315,7 +366,17 @@ def _rules(
     else:
         make = partial(make_hiero_table, options=training.hiero)
     made = make(aligned, out, memory=training.memory, threads=threads, progress=progress)
-    return asdict(made) | {"skipped": {reason: count for reason, count, _ in aligned.skipped}}
+    if not made.entries:
+        out.unlink()
+        raise InputError(
+            "no rule can be extracted",
+            str(links if training.alignment is None else training.alignment),
+            remedy="check that the lines of the texts and their links belong together",
+        )
+    return asdict(made) | {
+        "skipped": {reason: count for reason, count, _ in aligned.skipped},
+        "messages": [f"{reason}, the first at {error}" for reason, _, error in aligned.skipped],
+    }
 
 
 def _dev(
@@ -332,12 +393,7 @@ def _dev(
     for path, side in zip((training.dev, training.dev_target), sides, strict=True):
         lines = [] if path is None else counted(Lines(path), path.name, progress)
         texts.append([side.prepare(line) for line in lines])
-        if path is not None and not any(texts[-1]):
-            raise InputError("the dev set is empty", str(path), remedy="give text, or no dev set")
     source, target = texts
-    if training.dev is not None and training.dev_target is not None:
-        for _ in paired(source, target, (str(training.dev), str(training.dev_target))):
-            pass
     if training.dev is not None:
         table = RuleTable(rules)
         words = sum(len(line.split()) for line in source)

@@ -11,9 +11,14 @@ from typing import Any, Literal
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
+from tunesmith.runs.atomic import TEMPORARY
+from tunesmith.runs.config import read_object
 
 TICK = 1000
 """Lines between two reports."""
+MEASURED = ("dev", "dev_target")
+"""Inputs that no stage but `dev` looks at."""
+ANEW = "name a new folder, or remove this one"
 
 
 @dataclass(frozen=True)
@@ -37,28 +42,31 @@ class Stages:
 
     def __init__(self, folder: Path, config: dict[str, Any], tell: Tell) -> None:
         self.file = folder / "stages.json"
-        self.done: dict[str, Any] = {}
-        self.tell = tell
-        if self.file.exists():
-            try:
-                kept = json.loads(self.file.read_text(encoding="utf-8"))
-            except ValueError:
-                kept = {}
-            if _contents(kept.get("config", {})) != _contents(config):
-                raise InputError(
-                    "the folder holds a model trained from other text or with other options",
-                    str(folder),
-                    remedy="name a new folder, or remove this one",
-                )
-            self.done = kept["done"]
-        elif any(folder.iterdir()):
-            raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
         self.config = config
+        self.done: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+        self.tell = tell
+        begun = set(folder.glob(f".{self.file.name}.*{TEMPORARY}"))
+        if self.file.exists():
+            self._take_up(folder)
+        elif set(folder.iterdir()) - begun:
+            raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
+        for place in (folder, folder / "work"):
+            for leftover in place.glob(f".*{TEMPORARY}"):
+                leftover.unlink(missing_ok=True)
+        # Before any work, so that the folder is known again wherever it stops.
+        self._save()
+
+    @property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What the stages of this training told, now or when they were done."""
+        return {name: self.done[name] for name in self.asked}
 
     def run(
         self, name: str, outputs: Sequence[Path], work: Callable[[Progress], dict[str, Any]]
     ) -> None:
         """Do a stage, unless it is done and its outputs are there."""
+        self.asked.append(name)
         if name in self.done and all(output.exists() for output in outputs):
             self.tell(News(name, "kept"))
             return
@@ -66,9 +74,29 @@ class Stages:
         began = time.perf_counter()
         facts = work(lambda *step: self.tell(News(name, "going", *step)))
         self.done[name] = {**facts, "seconds": round(time.perf_counter() - began, 3)}
+        self._save()
+        self.tell(News(name, "done"))
+
+    def _take_up(self, folder: Path) -> None:
+        """Take over what an earlier training did; refuse one of other text or options."""
+        told = read_object(self.file, ANEW)
+        if not _is_record(told):
+            raise InputError("not a record of stages", str(self.file), remedy=ANEW)
+        config, done = told["config"], told["done"]
+        # Where nothing is done yet, nothing is lost: options may have been a mistake.
+        if done and _contents(config, False) != _contents(self.config, False):
+            raise InputError(
+                "the folder holds a model trained from other text or with other options",
+                str(folder),
+                remedy=ANEW,
+            )
+        if _contents(config, True) != _contents(self.config, True):
+            done.pop("dev", None)
+        self.done = done
+
+    def _save(self) -> None:
         with AtomicWriter(self.file) as out:
             out.write(json.dumps({"config": self.config, "done": self.done}, indent=1))
-        self.tell(News(name, "done"))
 
 
 def counted(lines: Iterable[str], step: str, progress: Progress) -> Iterator[str]:
@@ -79,10 +107,22 @@ def counted(lines: Iterable[str], step: str, progress: Progress) -> Iterator[str
         yield line
 
 
-def _contents(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration without the places of its files: those may move."""
+def _is_record(told: dict[str, Any]) -> bool:
+    config, done = told.get("config"), told.get("done")
+    if not isinstance(config, dict) or not isinstance(done, dict):
+        return False
+    inputs = config.get("inputs")
+    return isinstance(inputs, list) and all(
+        isinstance(each, dict) for each in (*inputs, *done.values())
+    )
+
+
+def _contents(config: dict[str, Any], measured: bool) -> dict[str, Any]:
+    """Return a configuration with the inputs that are measured, or with the others, and without
+    the places of their files: those may move."""
     inputs = [
-        {key: value for key, value in item.items() if key not in ("path", "file")}
-        for item in config.get("inputs", [])
+        {key: value for key, value in item.items() if key != "path"}
+        for item in config["inputs"]
+        if (item.get("role") in MEASURED) == measured
     ]
     return {**config, "inputs": inputs}

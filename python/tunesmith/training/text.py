@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -28,7 +28,20 @@ LEARNT_FROM = 1_000_000
 _CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
 _UNSPACED = "[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
 """Chinese and Japanese characters and their punctuation, between which spaces mean nothing."""
+_TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+"""How sentencepiece says it."""
 _NO_SPACE = re.compile(f"(?<={_UNSPACED}) (?={_UNSPACED})")
+
+
+def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of the choices."""
+    if value not in choices:
+        raise InputError(f"{what} {value!r}", remedy=f"use one of {', '.join(choices)}")
+
+
+def spaced(line: str) -> str:
+    """Return a line with single spaces between its words; control characters are spaces too."""
+    return " ".join(line.translate(_CONTROL).split())
 
 
 @dataclass(frozen=True)
@@ -41,8 +54,9 @@ class TextSide:
     given; `none` leaves the words as they stand. `lower` and `true` fold case before that: the
     latter keeps names, by a table learnt from the text, in `truecase`.
 
-    Control characters count as spaces. `restore` gives back what `prepare` was given, but for
-    case, repeated spaces and, with `moses`, spaces that people set in other ways than its rules.
+    Control characters count as spaces. `restore` gives back what `prepare` was given, but for case
+    and spaces: these come back single and plain, as does `▁` from characters and pieces, and with
+    `moses` where its rules set them.
 
     >>> side = TextSide(tokenize="char")
     >>> side.prepare("你 好吗 OK go"), side.restore("你 好 吗 ▁ O K ▁ g o")
@@ -57,12 +71,8 @@ class TextSide:
     truecase: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, value, choices in (
-            ("tokenisation", self.tokenize, TOKENIZERS),
-            ("case", self.case, CASES),
-        ):
-            if value not in choices:
-                raise InputError(f"{name} {value!r}", remedy=f"use one of {', '.join(choices)}")
+        check_choice("tokenisation", self.tokenize, TOKENIZERS)
+        check_choice("case", self.case, CASES)
         if self.pieces < 1:
             raise InputError(f"{self.pieces} pieces", remedy="give a number above 0")
 
@@ -102,13 +112,24 @@ class TextSide:
         """Return a model of pieces, the content of a file that `model` may name.
 
         Learnt from the first million lines. Text with few different words gives fewer pieces than
-        `pieces`; text without words is refused.
+        `pieces`; text without words is refused, and fewer pieces than it has characters.
         """
-        given = (" ".join(self._cased(self._words(line))) for line in islice(lines, LEARNT_FROM))
+        refused: list[InputError] = []
+
+        def given() -> Iterator[str]:
+            try:
+                for line in islice(lines, LEARNT_FROM):
+                    if words := self._cased(self._words(line)):
+                        yield " ".join(words)
+            except InputError as error:
+                # On its way through the trainer it would become a message inside a message.
+                refused.append(error)
+                raise
+
         out = io.BytesIO()
         try:
             _sentencepiece().SentencePieceTrainer.train(
-                sentence_iterator=(line for line in given if line),
+                sentence_iterator=given(),
                 model_writer=out,
                 model_type="bpe" if self.tokenize == "bpe" else "unigram",
                 vocab_size=self.pieces,
@@ -120,6 +141,13 @@ class TextSide:
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if refused:
+                raise refused[0] from None
+            if few := _TOO_FEW.search(str(error)):
+                raise InputError(
+                    f"{self.pieces} pieces are too few for the characters of the text",
+                    remedy=f"give --pieces {few[1]} or more, or try --tokenize char",
+                ) from None
             raise InputError(
                 f"no pieces can be learnt ({error})",
                 remedy="check the text, or try --tokenize char",
@@ -127,7 +155,7 @@ class TextSide:
         return out.getvalue()
 
     def _words(self, line: str) -> list[str]:
-        line = " ".join(line.translate(_CONTROL).split())
+        line = spaced(line)
         if self.tokenize == "moses":
             tokens: list[str] = self._moses[0].tokenize(line, escape=False)
             return tokens
@@ -199,6 +227,15 @@ class PairFilter:
     ratio: float = 9.0
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        if self.longest < 1:
+            raise InputError(f"at most {self.longest} words", remedy="give a number above 0")
+        # NaN is not at least one either.
+        if not self.ratio >= 1:
+            raise InputError(
+                f"a length ratio of at most {self.ratio:g}", remedy="give a number from 1"
+            )
 
     def keep(self, source: str, target: str) -> bool:
         """Return whether a prepared pair is kept, and count it."""
