@@ -24,6 +24,7 @@ from tunesmith.spaces import Spaces
 
 State = dict[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
+Statistics = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,16 @@ class Task:
         """Return the weights within their bounds."""
         return np.clip(weights, self.lower, self.upper)
 
+    def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
+        """Return the statistics of what the weights choose, a row for each sentence.
+
+        `names` are those of the weights, where they are more than the task's.
+        """
+        return self.pools.statistics(self.metric, self.pools.best(weights, self.threads))
+
     def evaluate(self, weights: Vector) -> tuple[float, float]:
         """Return the corpus score and the corpus gain of what the weights choose."""
-        chosen = self.pools.best(weights, self.threads)
-        total = self.pools.statistics(self.metric, chosen).sum(axis=0)
+        total = self.chosen(weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
     def walk(
@@ -161,6 +168,10 @@ class Online:
                 for _ in range(done):
                     learner.slow_down(self.slow_down)
         for epoch in range(done + 1, self.passes + 1):
+            if epoch > 1 and self.gain.gain == "context":
+                chosen = task.chosen(task.clip(self._proposed(learners)), learners[0].names)
+                for learner in learners:
+                    learner.set_context(chosen)
             before = np.mean([learner.weights for learner in learners], axis=0)
             order = (
                 _core.permutation(seed, epoch, task.pools.sentences)
@@ -172,11 +183,7 @@ class Online:
                     learner.restart_average()
             seen = self._pass(task, learners, order, epoch)
             weights = np.mean([learner.weights for learner in learners], axis=0)
-            proposed = (
-                weights
-                if self.average == "none"
-                else np.mean([learner.average for learner in learners], axis=0)
-            )
+            proposed = self._proposed(learners)
             # Features that are new were zero before.
             change = weights - np.pad(before, (0, len(weights) - len(before)))
             moved = [*moved[-2:], float(np.abs(change).max(initial=0.0))]
@@ -214,6 +221,12 @@ class Online:
             **self.gain.options(),  # type: ignore[arg-type]
         )
 
+    def _proposed(self, learners: Sequence[_core.Learner]) -> Vector:
+        """Return the mean of the learners' weights, or of their averages."""
+        averaged = self.average != "none"
+        each = [learner.average if averaged else learner.weights for learner in learners]
+        return np.asarray(np.mean(each, axis=0))
+
     def _pass(
         self,
         task: Task,
@@ -222,16 +235,11 @@ class Online:
         epoch: int,
     ) -> Facts:
         if len(learners) == 1:
-            seen = task.walk(learners[0], order, epoch, self)
-            learners[0].end_epoch()
-            return merge_facts(seen)
+            return merge_facts(task.walk(learners[0], order, epoch, self))
         facts: list[Facts] = []
-        visitor = np.zeros(len(order), np.int64)
         with ThreadPoolExecutor(task.threads or None) as workers:
             for part in np.array_split(order, max(self.mix, 1)):
                 shards = np.array_split(part, len(learners))
-                for number, shard in enumerate(shards):
-                    visitor[shard] = number
                 jobs = [
                     workers.submit(task.walk, learner, np.ascontiguousarray(shard), epoch, self)
                     for learner, shard in zip(learners, shards, strict=True)
@@ -241,12 +249,6 @@ class Online:
                 _adopt(learners)
                 if self.mix:
                     _mix(learners)
-        # Gains in context are those of the whole corpus: each sentence as its learner saw it.
-        every = np.stack([learner.observed for learner in learners])
-        rows = every.reshape(len(learners), len(order), -1)
-        together = rows[visitor, np.arange(len(order))].ravel()
-        for learner in learners:
-            learner.end_epoch(together)
         return merge_facts(facts)
 
     @staticmethod

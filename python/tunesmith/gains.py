@@ -21,8 +21,10 @@ class Gain:
     sentences are not measured against nothing.
 
     `context`: first epoch as `sentence`; afterwards G(e) = gain(B_prev - b(ŷ_prev,i) + b(e)) with
-    B_prev the previous epoch's corpus (Eidelman 2012), the difference to the corpus multiplied by
-    the number of sentences, so that it compares with BLEU+1.
+    B_prev the whole corpus as the weights that the previous epoch proposes translate it, the
+    difference to the corpus multiplied by the number of sentences, so that it compares with BLEU+1.
+    Eidelman 2012 has the translations along the way there, which no single weights have made: with
+    averaged weights they told too little of what is proposed, above all of its length.
 
     `gain_scale` multiplies every gain by 1, by the sentence's length, or by the length of
     sentence and background together; it decides what C and B of the margin updates mean.
@@ -56,5 +58,5 @@ def background(
 
 
 def context(scale: Scale = "one") -> Gain:
-    """The gain within the previous epoch's corpus."""
+    """The gain within the corpus that the previous epoch's weights choose."""
     return Gain("context", gain_scale=scale)

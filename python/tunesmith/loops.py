@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.drivers import Epoch, Facts, Online, State, Task, Tuner
+from tunesmith.drivers import Epoch, Facts, Online, State, Statistics, Task, Tuner
 from tunesmith.features import Vector, Weights
 from tunesmith.linesearch import LISTED
 from tunesmith.metrics import Metric
@@ -174,6 +174,7 @@ class Passes:
         self._tuner, self._source, self._setup = tuner, source, setup
         self._spaces: Spaces | None = None
         self._epochs: Iterator[Epoch] | None = None
+        self._latest: Spaces | None = None
 
     @property
     def spaces(self) -> Spaces:
@@ -182,8 +183,9 @@ class Passes:
         return self._spaces
 
     def add(self, found: Spaces) -> None:
-        """Keep what was decoded first: gains in context begin with it."""
+        """Keep what was decoded first, and for gains in context what was decoded last."""
         self._spaces = self._spaces or found
+        self._latest = found
 
     def restore(self, start: Weights, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Begin again from the same start, or go on after the pass whose state is given."""
@@ -199,7 +201,11 @@ class Passes:
             source=self._source,
             features=names,
             setup=setup,
+            latest=lambda: self._latest,
         )
+        if state:
+            # What was decoded after the last pass is not at hand.
+            self._latest = None
         vector = task.clip(start.vector(names))
         self._epochs = self._tuner.epochs(task, vector, setup.seed, state or None)
 
@@ -231,6 +237,15 @@ class Stream(Task):
     source: Live
     features: list[str]
     setup: Setup
+    latest: Callable[[], Spaces | None]
+    """What was decoded with the weights of the last pass, if anybody did."""
+
+    def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
+        """Return the statistics of the translations."""
+        found = self.latest()
+        if found is None:
+            found = self.source.decode(Weights.from_vector(names or self.features, weights), 1)
+        return found.statistics(self.metric, found.first())
 
     @property
     def names(self) -> list[str]:

@@ -28,8 +28,8 @@ class SentenceGain:
     def observe(self, sentence: int, best: int, oracle: int) -> None:
         """Hear what was chosen."""
 
-    def end_epoch(self) -> None:
-        """Hear that every sentence was seen."""
+    def end_epoch(self, proposed: Array) -> None:
+        """Hear that every sentence was seen, and which weights are proposed."""
 
 
 class BackgroundGain(SentenceGain):
@@ -54,12 +54,10 @@ class BackgroundGain(SentenceGain):
 
 
 class ContextGain(SentenceGain):
-    """The previous epoch's corpus with this sentence exchanged, differences times N."""
+    """What the previous epoch's weights choose with this sentence exchanged, differences times N."""
 
     def __init__(self, lists: Lists, scale: str = "one") -> None:
         super().__init__(lists, scale)
-        width = lists.metric.native.width
-        self.current = np.zeros((len(lists.stats), width))
         self.previous: Array | None = None
 
     def __call__(self, sentence: int) -> Array:
@@ -71,8 +69,5 @@ class ContextGain(SentenceGain):
         gains = whole + len(self.lists.stats) * (self.lists.gain(rows) - whole)
         return gains * self.factor(sentence)
 
-    def observe(self, sentence: int, best: int, oracle: int) -> None:
-        self.current[sentence] = self.lists.stats[sentence][best]
-
-    def end_epoch(self) -> None:
-        self.previous = self.current.copy()
+    def end_epoch(self, proposed: Array) -> None:
+        self.previous = self.lists.chosen(proposed)

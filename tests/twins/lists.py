@@ -179,6 +179,8 @@ class Lists:
     stats: list[Array]
     words: list[float]
     metric: Metric
+    blank: Array
+    """Statistics of saying nothing, for sentences without hypotheses."""
 
     @classmethod
     def of(cls, pools: Pools, metric: str | Metric) -> Lists:
@@ -192,7 +194,11 @@ class Lists:
         spans = list(itertools.pairwise(starts))
         texts = pools.core.texts(np.arange(pools.hypotheses))
         words = [float(len(texts[a].split())) if b > a else 0.0 for a, b in spans]
-        return cls([dense[a:b] for a, b in spans], [stats[a:b] for a, b in spans], words, metric)
+        blank = np.zeros((len(spans), metric.native.width))
+        if pools.references is not None and metric.native.reads_text:
+            blank = metric.native.stats([""] * len(spans), pools.references)
+        features, rows_of = ([each[a:b] for a, b in spans] for each in (dense, stats))
+        return cls(features, rows_of, words, metric, blank)
 
     def gain(self, rows: Array) -> Array:
         """Return the corpus gain of each row."""
@@ -201,6 +207,14 @@ class Lists:
     def sentence_gain(self, rows: Array) -> Array:
         """Return the smoothed gain of each row."""
         return np.asarray(self.metric.native.sentence_gains(np.atleast_2d(rows)))
+
+    def chosen(self, weights: Array) -> Array:
+        """Return the statistics of what the weights choose, a row for each sentence."""
+        rows = [
+            stats[int(np.argmax(features @ weights))] if len(stats) else blank
+            for features, stats, blank in zip(self.features, self.stats, self.blank, strict=True)
+        ]
+        return np.stack(rows)
 
     def corpus_gain(self, weights: Array) -> float:
         """Return the corpus gain of what the weights choose."""

@@ -18,9 +18,18 @@ Rule = Callable[[Array, int, int, Array], tuple[Array, int]]
 
 
 def learn(
-    lists: Lists, rule: Rule, gain: SentenceGain, weights: Array, passes: int, seed: int
+    lists: Lists,
+    rule: Rule,
+    gain: SentenceGain,
+    weights: Array,
+    passes: int,
+    seed: int,
+    averaged: bool = False,
 ) -> list[Array]:
-    """Return the weights after each pass, and then the mean of those after every step."""
+    """Return the weights after each pass, and then the mean of those after every step.
+
+    That mean so far is what a pass proposes if `averaged`.
+    """
     after, seen = [], []
     for epoch in range(1, passes + 1):
         for sentence in visiting_order(seed, epoch, len(lists.features)):
@@ -31,7 +40,7 @@ def learn(
             weights, oracle = rule(weights, epoch, sentence, gain(sentence))
             gain.observe(sentence, best, oracle)
             seen.append(weights)
-        gain.end_epoch()
+        gain.end_epoch(np.mean(seen, axis=0) if averaged and seen else weights)
         after.append(weights)
     return [*after, np.mean(seen, axis=0)]
 

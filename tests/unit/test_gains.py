@@ -14,7 +14,7 @@ from tunesmith.drivers import Online
 
 
 def mixed(lists: Lists, w: Array, passes: int, shards: int, mix: int) -> list[Array]:
-    """Mixing by hand: the context of an epoch is the whole corpus of the one before."""
+    """Mixing by hand: the context of an epoch is what the weights before it choose."""
     gain, found = gaining.ContextGain(lists), []
     for epoch in range(1, passes + 1):
         order = np.array(visiting_order(3, epoch, len(lists.features)))
@@ -27,11 +27,10 @@ def mixed(lists: Lists, w: Array, passes: int, shards: int, mix: int) -> list[Ar
                     if len(f):
                         g = gain(i)
                         a, b = selecting.hope_fear(f @ v, g)
-                        gain.observe(i, int(np.argmax(f @ v)), a)
                         v = updating.passive_aggressive(v, [(f[a] - f[b], g[a] - g[b])], 0.05)
                 ends.append(v)
             w = np.mean(ends, axis=0)
-        gain.end_epoch()
+        gain.end_epoch(w)
         found.append(w)
     return found
 
@@ -63,7 +62,7 @@ def test_statistics_of_another_corpus_are_refused() -> None:
         np.zeros(4), gain="context",
     )  # fmt: skip
     with pytest.raises(ValueError, match="another corpus"):
-        learner.end_epoch(np.zeros(3))
+        learner.set_context(np.zeros((2, 9)))
 
 
 def test_weights_of_zero_keep_the_order_of_the_list() -> None:
@@ -112,11 +111,11 @@ def test_state_of_a_gain_is_restored(kind: str) -> None:
 
     whole, half = learner(), learner()
     whole.run(order, 1)
-    whole.end_epoch()
     half.restore(*(whole.state()[part] for part in ("weights", "lag", "steps", "gain", "update")))
+    context = task.chosen(whole.weights)
     for one in (whole, half):
+        one.set_context(context)
         one.run(order[::-1].copy(), 2)
-        one.end_epoch()
     assert np.array_equal(whole.weights, half.weights)
     assert np.array_equal(whole.average, half.average)
     assert all(np.array_equal(a, half.state()[part]) for part, a in whole.state().items())

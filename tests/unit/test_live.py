@@ -254,7 +254,7 @@ def test_bad_regimes_are_refused(regime: str, message: str) -> None:
 
 
 class Fixed(Live):
-    """A decoder that always finds the same lists, without looking at weights."""
+    """A decoder that always finds the same lists; only what it likes best depends on weights."""
 
     def __init__(self, lists: Pools) -> None:
         self.lists = lists
@@ -272,7 +272,12 @@ class Fixed(Live):
         return self.lists.subset(list(sentences))
 
     def decode(self, weights: Any, k: int | None = None) -> Spaces:
-        return self.lists
+        if k is None:
+            return self.lists
+        texts = self.lists.outputs(self.lists.best(weights))
+        nothing = np.zeros((len(texts), 1))
+        places = range(len(texts) + 1)
+        return Pools.from_arrays(nothing, places, ["nothing"], texts, self.references)
 
 
 class Late(Fixed):
@@ -447,11 +452,13 @@ def test_lists_of_a_decoder_that_ignores_weights_are_lists(
         for epoch in tuner.epochs(Task(lists, metric, -free, free, 1), start, 3, None)
     ]
     setup = Setup(metric, {}, {}, 1, 3)
-    loop = Passes(tuner, Fixed(lists), setup)
+    decoder = Fixed(lists)
+    loop = Passes(tuner, decoder, setup)
     loop.add(lists)
     weights = Weights({"f0": 0.1})
     for wanted in expected:
         weights = loop.step(weights).weights
+        loop.add(decoder.decode(weights, 1))
         for name, value in wanted.items():
             assert weights.get(name, 0.0) == pytest.approx(value, abs=1e-9), name
 

@@ -314,21 +314,11 @@ impl Learner {
         Ok(())
     }
 
-    /// Statistics of what the model chose in this epoch, for gains in context; else nothing.
-    #[getter]
-    fn observed<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, self.gain.observed())
-    }
-
-    /// Ends an epoch, whose passes may have been several; `observed` is what all learners saw.
-    #[pyo3(signature = (observed=None))]
-    fn end_epoch(&mut self, observed: Option<PyReadonlyArray1<'_, f64>>) -> PyResult<()> {
-        if let Some(observed) = observed
-            && !self.gain.set_observed(observed.as_slice()?)
-        {
+    /// Statistics of what was chosen for every sentence, a row each, for gains in context.
+    fn set_context(&mut self, chosen: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
+        if !self.gain.set_context(chosen.as_slice()?.to_vec()) {
             return Err(PyValueError::new_err("statistics of another corpus"));
         }
-        self.gain.end_epoch();
         Ok(())
     }
 

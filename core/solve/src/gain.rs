@@ -12,7 +12,7 @@ pub enum GainKind {
     /// `gain(B + b(e))`, B the statistics chosen so far, multiplied by `decay` after each
     /// sentence; with `oracle` the background follows y+ instead of the model's best.
     Background { decay: f64, oracle: bool },
-    /// Epoch 1: as `Sentence`. Later: the previous epoch's corpus with this sentence exchanged,
+    /// As `Sentence` until there is a context; then a whole corpus with this sentence exchanged,
     /// the difference multiplied by the number of sentences.
     Context,
 }
@@ -36,8 +36,8 @@ pub struct Gain {
     lengths: Arc<[f64]>,
     background: Vec<f64>,
     background_length: f64,
-    previous: Vec<f64>,
-    current: Vec<f64>,
+    /// A row of statistics for each sentence, and their sum.
+    context: Vec<f64>,
     corpus: Vec<f64>,
 }
 
@@ -59,7 +59,6 @@ impl Gain {
             background.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / count);
         }
         let background_length = lengths.iter().sum::<f64>() / count;
-        let context = if kind == GainKind::Context { lengths.len() * width } else { 0 };
         Gain {
             metric,
             kind,
@@ -67,8 +66,7 @@ impl Gain {
             lengths: lengths.into(),
             background,
             background_length,
-            previous: Vec::new(),
-            current: vec![0.0; context],
+            context: Vec::new(),
             corpus: Vec::new(),
         }
     }
@@ -83,7 +81,7 @@ impl Gain {
         let sentences = chosen.len() / metric.width();
         let lengths = vec![0.0; sentences];
         let mut gain = Gain::new(metric, GainKind::Context, GainScale::One, lengths, &[]);
-        gain.set_previous(chosen);
+        gain.set_context(chosen);
         gain
     }
 
@@ -92,8 +90,8 @@ impl Gain {
         let width = self.metric.width();
         let base = match self.kind {
             GainKind::Background { .. } => Some((self.background.clone(), 0.0, 1.0)),
-            GainKind::Context if !self.previous.is_empty() => {
-                let own = &self.previous[sentence * width..(sentence + 1) * width];
+            GainKind::Context if !self.context.is_empty() => {
+                let own = &self.context[sentence * width..(sentence + 1) * width];
                 let base = self.corpus.iter().zip(own).map(|(corpus, own)| corpus - own).collect();
                 Some((base, self.metric.gain(&self.corpus), self.lengths.len() as f64))
             }
@@ -121,72 +119,45 @@ impl Gain {
                 }
                 self.background_length = decay * (self.background_length + self.lengths[sentence]);
             }
-            GainKind::Context => {
-                let width = self.metric.width();
-                self.current[sentence * width..(sentence + 1) * width].copy_from_slice(model);
-            }
-            GainKind::Sentence => {}
+            GainKind::Context | GainKind::Sentence => {}
         }
     }
 
-    /// Whether [`observe`](Self::observe) changes anything.
-    pub fn observes(&self) -> bool {
+    /// Whether gains are more than those of sentences alone.
+    pub fn is_wide(&self) -> bool {
         self.kind != GainKind::Sentence
     }
 
-    /// The statistics observed so far, a row per sentence, for gains in context; else nothing.
-    pub fn observed(&self) -> &[f64] {
-        &self.current
-    }
-
-    /// Takes what several learners observed together; false if it belongs to another corpus.
-    pub fn set_observed(&mut self, observed: &[f64]) -> bool {
-        let fits = observed.len() == self.current.len();
-        if fits {
-            self.current.copy_from_slice(observed);
-        }
-        fits
-    }
-
-    /// Makes what was observed the context of the next epoch.
-    pub fn end_epoch(&mut self) {
-        if self.kind == GainKind::Context {
-            self.set_previous(self.current.clone());
-        }
-    }
-
-    fn set_previous(&mut self, previous: Vec<f64>) {
+    /// Takes what was chosen for every sentence, a row of statistics each; false if these are of
+    /// another corpus. Only gains in context care.
+    pub fn set_context(&mut self, chosen: Vec<f64>) -> bool {
         let width = self.metric.width();
+        if chosen.len() != self.lengths.len() * width {
+            return false;
+        }
         self.corpus = vec![0.0; width];
-        for row in previous.chunks_exact(width) {
+        for row in chosen.chunks_exact(width) {
             self.corpus.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
-        self.previous = previous;
+        self.context = chosen;
+        true
     }
 
-    /// Everything that changes between sentences, for a checkpoint between epochs.
+    /// What goes from sentence to sentence, for a checkpoint between epochs.
     pub fn state(&self) -> Vec<f64> {
         let mut state = self.background.clone();
         state.push(self.background_length);
-        state.extend_from_slice(&self.previous);
         state
     }
 
-    /// Takes back what [`state`](Self::state) gave; false if it belongs to another corpus.
+    /// Takes back what [`state`](Self::state) gave; false if it belongs to another metric.
     pub fn restore(&mut self, state: &[f64]) -> bool {
-        let width = self.metric.width();
-        let rest = match state.len().checked_sub(width + 1) {
-            Some(0) => Vec::new(),
-            Some(rest) if rest == self.current.len() => state[width + 1..].to_vec(),
-            _ => return false,
-        };
-        self.background.copy_from_slice(&state[..width]);
-        self.background_length = state[width];
-        if !rest.is_empty() {
-            self.current.copy_from_slice(&rest);
-            self.set_previous(rest);
+        let fits = state.len() == self.background.len() + 1;
+        if let (true, Some((length, background))) = (fits, state.split_last()) {
+            self.background.copy_from_slice(background);
+            self.background_length = *length;
         }
-        true
+        fits
     }
 }
 

@@ -96,8 +96,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Runs the pass; the gain's epoch is not ended, as other learners may have seen other parts of
-    /// it. Empty lists are passed over. A stop asked for by `interrupted` is an error.
+    /// Runs the pass. Empty lists are passed over. A stop asked for by `interrupted` is an error.
     pub fn run(
         &self,
         model: &mut Model,
@@ -113,7 +112,7 @@ impl Pass<'_> {
             .map(|&sentence| sentence as usize)
             .filter(|&sentence| !self.corpus.is_blank(sentence))
             .collect();
-        let scored = self.selector.reads_weights() || gain.observes() || self.corpus.is_searched();
+        let scored = self.selector.reads_weights() || gain.is_wide() || self.corpus.is_searched();
         update.begin_pass(model, scored);
         for sentences in present.chunks(self.batch.max(1)) {
             if interrupted() {
