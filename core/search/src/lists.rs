@@ -133,7 +133,7 @@ enum Ahead {
     /// A derivation by its number.
     Below(u32),
     /// Where words are in the text of the sides.
-    Words(u32, u32),
+    Words((u32, u32)),
 }
 
 impl<'s> Reader<'s> {
@@ -161,13 +161,12 @@ impl<'s> Reader<'s> {
     ) -> (&str, &[f32], &[(u32, f32)]) {
         self.text.clear();
         self.used.clear();
-        self.ahead.push(Ahead::Below(number));
-        while let Some(next) = self.ahead.pop() {
-            match next {
-                Ahead::Words(from, to) => {
-                    // A space is spelled before the words.
-                    let space = usize::from(self.text.is_empty());
-                    self.text.push_str(&self.sides.text[from as usize + space..to as usize]);
+        let mut next = Some(Ahead::Below(number));
+        while let Some(ahead) = next {
+            next = match ahead {
+                Ahead::Words(words) => {
+                    self.spell(words);
+                    self.ahead.pop()
                 }
                 Ahead::Below(number) => {
                     let Choice { edge, tails, .. } = best.choice(number);
@@ -179,21 +178,37 @@ impl<'s> Reader<'s> {
                     if self.rows.any_sparse {
                         self.rest.extend(self.rows.sparse(edge, known.row).copied());
                     }
-                    let (from, to) = known.pieces;
-                    for piece in self.sides.pieces[from as usize..to as usize].iter().rev() {
-                        if piece.words.0 < piece.words.1 {
-                            self.ahead.push(Ahead::Words(piece.words.0, piece.words.1));
-                        }
-                        // Every tail has its gap.
-                        if let Some(&tail) = tails.get(piece.gap as usize) {
-                            self.ahead.push(Ahead::Below(tail));
-                        }
-                    }
+                    self.go_on(known.pieces, tails)
                 }
-            }
+            };
         }
         self.rows.own.sum(&self.used, &mut self.dense);
         (&self.text, &self.dense, self.rest.unsorted())
+    }
+
+    fn spell(&mut self, (from, to): (u32, u32)) {
+        // A space is spelled before the words.
+        let space = usize::from(self.text.is_empty() && from < to);
+        self.text.push_str(&self.sides.text[from as usize + space..to as usize]);
+    }
+
+    /// Puts what a target side is made of ahead, but for what comes first, which is returned.
+    fn go_on(&mut self, (from, to): (u32, u32), tails: [u32; 2]) -> Option<Ahead> {
+        let [first, others @ ..] = &self.sides.pieces[from as usize..to as usize] else {
+            return self.ahead.pop();
+        };
+        for piece in others.iter().rev() {
+            self.ahead.push(Ahead::Words(piece.words));
+            self.ahead.push(Ahead::Below(tails[piece.gap as usize]));
+        }
+        // Every tail has its gap; words may come before the first.
+        match tails.get(first.gap as usize) {
+            Some(&tail) => {
+                self.ahead.push(Ahead::Words(first.words));
+                Some(Ahead::Below(tail))
+            }
+            None => Some(Ahead::Words(first.words)),
+        }
     }
 
     #[cold]

@@ -332,15 +332,15 @@ impl<'a> Best<'a> {
                         break;
                     }
                     left -= 1;
-                    let tails = [below, row];
-                    let mut one =
-                        Made { score, print: Print::EMPTY, edge: edge as u32, tails, next: NONE };
+                    // An array that is written by halves and read as a whole would be waited for.
+                    let in_gap = |gap| made[if gap == 0 { below } else { row } as usize].print;
+                    let one = |print| {
+                        let tails = [below, row];
+                        Made { score, print, edge: edge as u32, tails, next: NONE }
+                    };
                     match &mut strings {
-                        None => found.push(one),
-                        Some((target, notes)) => {
-                            one.print = target.print(|gap| made[tails[gap] as usize].print);
-                            notes.add(node, one, found);
-                        }
+                        None => found.push(one(Print::EMPTY)),
+                        Some((target, notes)) => notes.add(node, one(target.print(in_gap)), found),
                     }
                     taken = if below == Edge::NONE { 0 } else { below };
                     below = after(below);
@@ -400,12 +400,13 @@ impl<'a> Best<'a> {
         self.order.clear();
         let keys = self.found.iter().map(|found| descending(found.score)).zip(0..);
         self.order.extend(keys);
-        self.order.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| {
-                let place = |at: u32| (self.found[at as usize].edge, self.found[at as usize].tails);
-                place(a.1).cmp(&place(b.1))
-            })
-        });
+        self.order.sort_unstable_by_key(|&(key, _)| key);
+        for equals in self.order.chunk_by_mut(|a, b| a.0 == b.0).filter(|run| run.len() > 1) {
+            equals.sort_unstable_by_key(|&(_, at)| {
+                let Made { edge, tails, .. } = self.found[at as usize];
+                (edge, tails)
+            });
+        }
         let mut end = self.ends[node];
         for &(_, at) in &self.order {
             if end == NONE {
