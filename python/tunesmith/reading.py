@@ -13,7 +13,8 @@ import numpy as np
 from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.formats import Skipped, read_nbest, read_references
+from tunesmith.formats import Along, Nbest, Skipped, read_nbest, read_references
+from tunesmith.formats.base import is_stream
 from tunesmith.formats.weights import read_cdec, read_moses_ini, write_cdec, write_moses_ini
 from tunesmith.spaces import Pools
 
@@ -35,6 +36,22 @@ class Reading:
     keyed: bool = False
     first_id: int = 0
     sentences: int | None = None
+
+    def read(self, path: File, along: Along | None = None) -> Nbest:
+        """Return the lists of a file and what was left out, and fill `along`."""
+        return read_nbest(
+            path,
+            self.format,
+            skip_bad=self.skip_bad,
+            keep_blank=self.keep_blank,
+            columns=self.columns,
+            features=self.features,
+            per_sentence=self.per_sentence,
+            sentences=self.sentences,
+            keyed=self.keyed,
+            first_id=self.first_id,
+            along=along,
+        )
 
 
 @dataclass(frozen=True)
@@ -75,18 +92,7 @@ def read_lists(
     skipped: list[Skipped] = []
     parts = []
     for path in nbest:
-        found = read_nbest(
-            path,
-            reading.format,
-            skip_bad=reading.skip_bad,
-            keep_blank=reading.keep_blank,
-            columns=reading.columns,
-            features=reading.features,
-            per_sentence=reading.per_sentence,
-            sentences=reading.sentences,
-            keyed=reading.keyed,
-            first_id=reading.first_id,
-        )
+        found = reading.read(path)
         skipped += found.skipped
         parts.append(Pools(found.pools))
         _has_columns(parts[-1], path, [name for name, at in reading.columns.items() if at is None])
@@ -106,7 +112,7 @@ def read_lists(
     sources = None
     if source is not None:
         lines = read_references(
-            [source], sentences=pools.sentences, keys=pools.core.keys, keep_blank=True
+            [source], sentences=pools.sentences, keys=pools.core.keys, keep_blank=True, sources=True
         )
         sources = [text[0] for text in lines.texts]
     merged, pools = pools, Pools(pools.core, texts, sources)
@@ -129,7 +135,7 @@ def read_outputs(
         [lines[0] for lines in read_references([output], keep_blank=True).texts]
         for output in outputs
     ]
-    remedy = "fill it in, or keep blank ones by option"
+    remedy = "fill it in, or use --keep-blank"
     told = read_references(references, keep_blank=keep_blank, remedy=remedy).texts
     for output, lines in zip(outputs, texts, strict=True):
         if len(lines) != len(told):
@@ -147,9 +153,14 @@ def read_outputs(
 def read_weights(path: File) -> Weights:
     """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write.
 
-    Refuses what cannot be read, and a file without any weight.
+    Refuses what cannot be read, a pipe, and a file without any weight.
     """
     name = str(path)
+    if is_stream(name):
+        # It would be empty after a look at what form it has.
+        raise InputError(
+            "weights cannot be read from a pipe", name, remedy="write them to a file first"
+        )
     # By content too: a file of ours may have any name.
     head = [] if name.endswith((".toml", ".ini")) else list(islice(Lines(name), 20))
     if name.endswith(".toml") or any(line.strip() in OUR_TABLES for line in head):
@@ -211,7 +222,7 @@ def _same_sentences(parts: Sequence[Pools], nbest: Sequence[File]) -> None:
                 f"{part.sentences} sentences, but {nbest[0]} has {first.sentences}",
                 str(path),
                 remedy="give lists of the same sentences; for lists at the end that are empty, "
-                "say how many sentences there are",
+                "say with --sentences how many there are",
             )
         if part.core.keys != first.core.keys:
             raise InputError(

@@ -9,7 +9,7 @@ from os import PathLike, fspath
 import numpy as np
 
 from tunesmith.features import Weights
-from tunesmith.formats import Skipped, detect, read_stream, write_nbest
+from tunesmith.formats import Along, Skipped, detect, read_stream, write_nbest
 from tunesmith.formats.nbest import NATIVE
 from tunesmith.reading import File, Reading, read_lists
 from tunesmith.spaces import Pools
@@ -48,9 +48,13 @@ def apply_nbest(
     reading: Reading,
     threads: int = 0,
 ) -> Applied:
-    """Write the lists in their new order with the model's score under `name`."""
-    read = read_lists([nbest], (), None, reading)
-    pools = read.pools
+    """Write the lists in their new order with the model's score under `name`.
+
+    The total stays that of the decoder; sources and references go along.
+    """
+    along = Along()
+    read = reading.read(nbest, along)
+    pools = Pools(read.pools)
     scores = pools.core.dot(pools.vector(weights), threads)
     starts = pools.core.starts
     lists = np.repeat(np.arange(pools.sentences), np.diff(starts))
@@ -62,6 +66,8 @@ def apply_nbest(
         format or reading.format or detect(nbest),
         order=order.astype(np.int64),
         scores={name: scores},
+        sources=along.sources,
+        references=along.references,
         first_id=reading.first_id,
         keyed=reading.keyed,
     )

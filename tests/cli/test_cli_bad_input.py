@@ -188,6 +188,34 @@ def test_a_directory_in_place_of_a_file_is_refused(folder: Path) -> None:
     assert "no run here" in refused(folder, "report", place).err
 
 
+def test_weights_in_a_pipe_are_refused(folder: Path) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, (folder / "w.toml").read_bytes())
+    os.close(theirs)
+    pipe = f"/dev/fd/{ours}"
+    ran = refused(folder, "rerank", "apply", folder / "good.nbest", "-w", pipe)
+    os.close(ours)
+    assert f"{pipe}: weights cannot be read from a pipe (write them to a file first)" in ran.err
+
+
+OPTIONS = {
+    "--skip-bad or --keep-blank": ('{"hypotheses": [{"text": ""}]}\n', []),
+    "--per-sentence 10": ("a\nb\n", []),
+    "check --per-sentence": ("a\nb\n", ["--per-sentence", 3]),
+    "--out-format jsonl": ("0 ||| a ||| A= 1 ||| 1\n", ["--out-format", "fairseq"]),
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_remedies_name_options(folder: Path, option: str) -> None:
+    content, more = OPTIONS[option]
+    nbest = folder / "list"
+    nbest.write_text(content)
+    out = "--nbest-out", folder / "out"
+    ran = refused(folder, "rerank", "apply", nbest, "-w", folder / "w.toml", *out, *more)
+    assert option in ran.err.rpartition("(")[2]
+
+
 def test_a_missing_file_is_refused(folder: Path) -> None:
     missing = folder / "missing"
     good = folder / "good.nbest"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import tomllib
 from itertools import pairwise
@@ -109,6 +111,38 @@ def test_reordered_lists_read_again_give_the_same_choices(
     # The new score alone says as much, and a second pass changes nothing.
     weights.write_text("[weights]\nmodel = 1.0\n")
     assert tunesmith("rerank", "apply", new, "-w", weights).out == chosen
+
+
+def test_reordered_lists_keep_sources_references_and_the_totals_of_the_decoder(
+    tmp_path: Path,
+) -> None:
+    weights, new = tmp_path / "w.toml", tmp_path / "new.jsonl"
+    weights.write_text("[weights]\nlm = -1.0\n")
+    ran = tunesmith("rerank", "apply", GOLDEN / "lists.jsonl", "-w", weights, "--nbest-out", new)
+    assert ran.code == 0, ran.err
+    old, lists = (
+        [json.loads(line) for line in file.read_text().splitlines()]
+        for file in (GOLDEN / "lists.jsonl", new)
+    )
+    for name in ("key", "source", "references"):
+        assert [each.get(name) for each in lists] == [each.get(name) for each in old]
+    assert [each["text"] for each in lists[0]["hypotheses"]] == ["group\nbreak", "a group"]
+    assert [each.get("score") for each in lists[0]["hypotheses"]] == [None, -1.5]
+
+
+def test_lists_in_a_pipe_have_their_format_named(sample: Sample, tmp_path: Path) -> None:
+    whole = tunesmith("rerank", "tune", *sample.dev, "-t", "mert", "--json").object
+    with gzip.open(sample.dev[0], "rt") as stream:
+        lists = stream.read()
+    words = "rerank", "tune", "/dev/stdin", *sample.dev[1:], "-t", "mert", "--json"
+    ran = process(*words, input=lists)
+    assert ran.code == 2
+    assert "/dev/stdin: the format of a pipe cannot be told (name it with --format)" in ran.err
+    run = tmp_path / "run"
+    ran = process(*words, "--format", "moses", "--run", run, input=lists)
+    assert ran.object["weights"] == whole["weights"]
+    # What is gone cannot be looked at again.
+    assert "/dev/stdin" not in (run / "config.json").read_text()
 
 
 FORMATS = {

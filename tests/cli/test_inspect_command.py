@@ -94,6 +94,14 @@ def test_weights_are_written_in_the_form_that_the_name_asks_for(
     assert dict(read_moses_ini(ini)) == {"Distortion0": 0.3, "WordPenalty0": 0.0}
 
 
+def test_zeros_that_a_configuration_does_not_have_are_not_written(tmp_path: Path) -> None:
+    ini, new = tmp_path / "moses.ini", tmp_path / "new.ini"
+    ini.write_text(INI + "\n[weight-file]\nsparse\n")
+    (tmp_path / "sparse").write_text("bonus 0\nmalus 0.5\n")
+    assert tunesmith("inspect", ini, "--drop-zeros", "--out", new).code == 0
+    assert (tmp_path / "new.ini.sparse").read_text() == "malus 0.5\n"
+
+
 def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
     for words, said in [
         ([weights, "--group", "pairs"], "there are contexts, dense, rule-id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tunesmith.errors import InputError
-from tunesmith.formats import read_nbest, read_references, write_nbest
+from tunesmith.formats import detect, read_nbest, read_references, write_nbest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 
@@ -50,6 +51,10 @@ BAD = [
     ("jsonl", '{"hypotheses": [{"text": " "}]}', "has no text"),
     ("jsonl", '{"hypotheses": [{"text": "\\ud800"}]}', "half a character"),
     ("jsonl", "[" * 100_000, "not JSON"),
+    ("jsonl", '{"key": 1, "hypotheses": [{"text": "a"}]}', "the key is not text"),
+    ("jsonl", '{"source": 1, "hypotheses": []}', "the source is not text"),
+    ("jsonl", '{"source": "\\ud800", "hypotheses": []}', "the source is not text"),
+    ("jsonl", '{"references": "a", "hypotheses": []}', "references are not a list of texts"),
     ("fairseq", "H-1\t-1", "without score or text"),
     ("fairseq", "H-1\tx\ta", "is not a number"),
     ("fairseq", "H-1\t-inf\ta", "not a finite number"),
@@ -65,6 +70,10 @@ BAD = [
     ("kaldi", "u words", "has no rank"),
     ("kaldi", "v-1", "has no text"),
 ]
+
+
+def listed(key: str) -> str:
+    return f'{{"key": "{key}", "hypotheses": [{{"text": "a"}}]}}'
 
 
 def write(path: Path, lines: list[str]) -> Path:
@@ -201,6 +210,86 @@ def test_a_skipped_line_of_jsonl_keeps_the_others_in_place(tmp_path: Path) -> No
     assert pools.starts.tolist() == [0, 0, 1, 1]
 
 
+def test_a_skipped_line_of_jsonl_with_keys_is_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "list.jsonl", ["{", listed("a"), "[]", listed("b")])
+    assert read_nbest(path, skip_bad=True).pools.keys == ["a", "b"]
+    read = read_references([path], keys=["a", "b"], skip_bad=True)
+    assert (len(read.texts), read.blank) == (2, [0, 1])
+
+
+def test_two_lists_of_one_key(tmp_path: Path) -> None:
+    one, two = listed("a"), listed("b")
+    beam = '{"audio_filepath": "a", "beams": [["a", 1]]}'
+    for format, lines in [("jsonl", [one, one]), ("jsonl", [one, two, one]), ("nemo", [beam] * 2)]:
+        path = write(tmp_path / "list", lines)
+        message = rf'list:{len(lines)}: the key "a" is given twice'
+        with pytest.raises(InputError, match=message) as caught:
+            read_nbest(path, format)
+        assert caught.value.remedy
+        pools, skipped = read_nbest(path, format, skip_bad=True)
+        assert pools.hypotheses == len(lines) - 1
+        assert [(skip.reason, skip.count) for skip in skipped] == [("ids out of order", 1)]
+
+
+def test_a_score_that_some_hypotheses_lack_is_not_zero(tmp_path: Path) -> None:
+    kaldi, espnet = (
+        shutil.copytree(GOLDEN / name, tmp_path / name) for name in ("kaldi", "espnet")
+    )
+    write(kaldi / "acwt", ["spk1-utt1-1 1", "spk1-utt2-1 2"])
+    (espnet / "output.2" / "1best_recog" / "score").unlink()
+    write(espnet / "output.1" / "2best_recog" / "lm_score", ["utt-a -1"])
+    for path, told, left in [
+        (kaldi, r'acwt: no value for "spk1-utt1-2"', 2),
+        (espnet, r'output.1/1best_recog/lm_score: no score for "utt-a"', 1),
+    ]:
+        with pytest.raises(InputError, match=told) as caught:
+            read_nbest(path)
+        assert caught.value.remedy
+        assert read_nbest(path, skip_bad=True).pools.hypotheses == left
+    # A total is not weighed, and lists may do without.
+    write(kaldi / "acwt", ["spk1-utt1-1 1", "spk1-utt1-2 0", "spk1-utt2-1 2"])
+    write(kaldi / "total", ["spk1-utt1-1 1"])
+    assert read_nbest(kaldi).pools.hypotheses == 3
+
+
+def test_espnet_writes_no_lists_that_it_would_not_read(tmp_path: Path) -> None:
+    line = '{"key": "a", "hypotheses": [{"text": "a", "score": 1}, {"text": "b"}]}'
+    pools = read_nbest(write(tmp_path / "list", [line])).pools
+    with pytest.raises(InputError, match="some hypotheses have a score and some have none"):
+        write_nbest(pools, tmp_path / "espnet", "espnet")
+
+
+@pytest.mark.parametrize("space", ["\t", "  ", " \t"])
+def test_any_white_space_divides_key_and_text(tmp_path: Path, space: str) -> None:
+    for name in ("kaldi", "espnet"):
+        whole = shutil.copytree(GOLDEN / name, tmp_path / name)
+        for path in (path for path in whole.rglob("*") if path.is_file()):
+            lines = path.read_text().splitlines()
+            write(path, [line.replace(" ", space, 1) for line in lines])
+        old, new = (read_nbest(folder).pools for folder in (GOLDEN / name, whole))
+        assert new.keys == old.keys
+        everything = range(old.hypotheses)
+        assert [new.features(at) for at in everything] == [old.features(at) for at in everything]
+        assert new.texts(new.starts[:-1]) == old.texts(old.starts[:-1])
+    references = write(tmp_path / "ref", [f"b{space}B  B", f"a{space}A"])
+    assert read_references([references], keys=["a", "b"]).texts == [["A"], ["B  B"]]
+
+
+def test_what_is_read_only_once_has_its_format_named() -> None:
+    with pytest.raises(InputError, match="the format of the standard input cannot be told"):
+        detect("-")
+    ours, theirs = os.pipe()
+    os.write(theirs, GOOD["jsonl"].encode())
+    os.close(theirs)
+    try:
+        with pytest.raises(InputError, match=r"the format of a pipe cannot be told") as caught:
+            read_nbest(f"/dev/fd/{ours}")
+        assert caught.value.remedy
+        assert read_nbest(f"/dev/fd/{ours}", "jsonl").pools.hypotheses == 1
+    finally:
+        os.close(ours)
+
+
 def test_files_of_numbers_of_the_wrong_length(tmp_path: Path) -> None:
     numbers = tmp_path / "numbers"
     for format in ("moses", "jsonl", "flat"):
@@ -268,6 +357,37 @@ def test_references_of_jsonl_lists(tmp_path: Path) -> None:
     bad = write(tmp_path / "bad.jsonl", ['{"references": "a"}'])
     with pytest.raises(InputError, match=r"bad.jsonl:1: references are not a list"):
         read_references([bad])
+
+
+def test_references_of_jsonl_lists_by_key(tmp_path: Path) -> None:
+    line = '{"key": "%s", "source": "%s", "references": ["%s"]}'
+    lines = [line % (key, f"source {key}", key.upper()) for key in "bca"]
+    # In a pipe, or unpacked under another name, it is JSONL as well.
+    for name in ("refs.jsonl", "refs"):
+        path = write(tmp_path / name, lines)
+        read = read_references([path], keys=["a", "b"])
+        assert read.texts == [["A"], ["B"]]
+        assert [skip.reason for skip in read.skipped] == ["reference without a list"]
+        with pytest.raises(InputError, match="2 lists but 1 of their keys have a reference"):
+            read_references([path], keys=["a", "d"])
+        assert read_references([path], sentences=3).texts == [["B"], ["C"], ["A"]]
+        texts = read_references([path], keys=["a", "b"], sources=True).texts
+        assert texts == [["source a"], ["source b"]]
+    write(tmp_path / "refs.jsonl", [lines[0], lines[2], lines[0]])
+    with pytest.raises(InputError, match=r'refs.jsonl:3: the key "b" is given twice'):
+        read_references([tmp_path / "refs.jsonl"], keys=["a", "b"])
+    text = write(tmp_path / "text", ['{"text": 1}', "{}"])
+    assert read_references([text]).texts == [['{"text": 1}'], ["{}"]]
+
+
+def test_references_have_keys_if_half_of_the_lists_are_among_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "ref", ["train-1 x", "dev-2 b", "dev-1 a"])
+    assert read_references([path], keys=["dev-1", "dev-2"]).texts == [["a"], ["b"]]
+    with pytest.raises(InputError, match='the first without is "dev-3"'):
+        read_references([path], keys=["dev-1", "dev-2", "dev-3"])
+    plain = write(tmp_path / "plain", ["x", "dev-2 b", "y", "z", "q"])
+    keys = [f"dev-{number}" for number in range(5)]
+    assert read_references([plain], keys=keys).texts[1] == ["dev-2 b"]
 
 
 def test_no_references_at_all() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tunesmith import _core, formats
 from tunesmith.errors import InputError
-from tunesmith.formats import detect, read_nbest, read_stream, write_nbest
+from tunesmith.formats import Along, detect, read_nbest, read_stream, write_nbest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 SCHEMA = Path(formats.__file__).with_name("nbest.schema.json")
@@ -178,7 +178,7 @@ def test_nemo() -> None:
 def test_nemo_candidates() -> None:
     pools, _ = read_nbest(GOLDEN / "nemo.tsv", per_sentence=2)
     assert texts(pools) == [["the cat sat", "the cat set"], ["hello", "hallo"]]
-    with pytest.raises(InputError, match="per_sentence"):
+    with pytest.raises(InputError, match="--per-sentence 10"):
         read_nbest(GOLDEN / "nemo.tsv")
     with pytest.raises(InputError, match=r"nemo.tsv:4: 4 hypotheses are not a multiple of 3"):
         read_nbest(GOLDEN / "nemo.tsv", per_sentence=3)
@@ -215,7 +215,7 @@ def test_kaldi() -> None:
     assert texts(pools) == [["THE CAT SAT", "THE CAT"], ["HELLO"]]
     assert features(pools) == [
         [{"acwt": -123.4, "lmwt.nolm": 12.5}, {"acwt": -124, "lmwt.nolm": 11}],
-        [{"acwt": -50}],
+        [{"acwt": -50, "lmwt.nolm": 9}],
     ]
     plain, _ = read_nbest(
         GOLDEN / "kaldi" / "words_text", features={"ac": GOLDEN / "kaldi" / "acwt"}
@@ -268,6 +268,36 @@ def test_every_format_writes_what_it_reads(
     assert dump(again) == dump(pools)
     assert again.keys == pools.keys
     assert [entry.name for entry in tmp_path.iterdir()] == ["written"]
+
+
+def test_sources_and_references_go_along(tmp_path: Path) -> None:
+    along = Along()
+    pools = read_nbest(GOLDEN / "lists.jsonl", along=along).pools
+    assert along.sources == ["eine Gruppe", "leer", None]
+    assert along.references == [["a group", "one group"], ["empty"], None]
+    path = tmp_path / "list"
+    write_nbest(pools, path, "jsonl", sources=along.sources, references=along.references)
+    before, after = ((GOLDEN / "lists.jsonl").read_text(), path.read_text())
+    assert [json.loads(line) for line in after.splitlines()] == [
+        json.loads(line) for line in before.splitlines()
+    ]
+    path.write_text('{\n{"source": "s", "hypotheses": [{"text": "a"}]}\n')
+    read_nbest(path, "jsonl", skip_bad=True, sentences=3, along=along)
+    assert along == Along([None, "s", None], [None, None, None])
+    native = Along()
+    read_nbest(GOLDEN / "moses.nbest", along=native)
+    assert native == Along()
+
+
+def test_kaldi_has_a_value_for_every_hypothesis(tmp_path: Path) -> None:
+    pools = read_nbest(GOLDEN / "cdec.nbest").pools
+    write_nbest(pools, tmp_path / "list", "kaldi", lossy=True)
+    again = features(read_nbest(tmp_path / "list").pools)
+    rows = [(row, new) for old, now in zip(features(pools), again, strict=True)
+            for row, new in zip(old, now, strict=True)]  # fmt: skip
+    for row, new in rows:
+        assert set(new) == set(pools.names)
+        assert {name: value for name, value in new.items() if value} == row
 
 
 def test_a_new_order_and_one_more_score(tmp_path: Path) -> None:

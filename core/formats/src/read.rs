@@ -243,7 +243,7 @@ impl Parser {
             return Err(Fault::new(
                 "blank hypothesis",
                 "the hypothesis has no text",
-                "take the line out, skip bad lines, or keep blank hypotheses by option",
+                "take the line out, or use --skip-bad or --keep-blank",
             ));
         }
         let score = finite(&bytes[fields.score], "score")?;
@@ -326,7 +326,7 @@ fn sentence(id: &str, options: &Options) -> std::result::Result<u64, Fault> {
         return Err(Fault::new(
             "text where a number should be",
             format!("the id {} is not a number", quoted(id.as_bytes())),
-            "number the sentences from 0, or read the ids as keys by option",
+            "number the sentences from 0, or read the ids as keys with --keyed",
         ));
     };
     id.checked_sub(options.first_id).ok_or_else(|| {

@@ -127,7 +127,7 @@ def _write(chosen: Weights, whole: Weights, to: Path, read: Path) -> None:
     ini = read if read.suffix == ".ini" else None
     if ini is not None and to.suffix == ".ini":
         # Moses wants a value for each label, and a copy would keep the old one.
-        zeros = {name: 0.0 for name in whole if template_of(name) == DENSE}
+        zeros = {name: 0.0 for name, old in whole.items() if old and template_of(name) == DENSE}
         chosen = Weights({**zeros, **chosen}, chosen.meta)
     write_weights(chosen, to, ini)
 

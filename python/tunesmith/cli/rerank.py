@@ -26,6 +26,7 @@ from tunesmith.cli.console import (
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import detect, names
+from tunesmith.formats.base import is_stream
 from tunesmith.presets import make_tuner, preset_options
 from tunesmith.reading import Reading, check_copy, read_lists, read_weights, write_weights
 from tunesmith.report import Follow
@@ -368,7 +369,7 @@ def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
     single = [
         path
         for file in told
-        if str(file) != "-"
+        if not is_stream(file)
         for path in (sorted(p for p in file.rglob("*") if p.is_file()) if file.is_dir() else [file])
     ]
     how = replace(reading, features={}, columns={})

@@ -14,7 +14,7 @@ from tunesmith.formats.base import (
     register,
 )
 from tunesmith.formats.detect import detect
-from tunesmith.formats.nbest import Nbest, NbestWriter, read_nbest, read_stream, write_nbest
+from tunesmith.formats.nbest import Along, Nbest, NbestWriter, read_nbest, read_stream, write_nbest
 from tunesmith.formats.references import References, read_references
 
 # Read and written in the core; here for their names.
@@ -22,6 +22,7 @@ for _name in ("moses", "cdec"):
     register(Format(_name, columns=True, extra=True))
 
 __all__ = [
+    "Along",
     "Empty",
     "Format",
     "Hypothesis",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,9 @@ BLANK_LINE = "blank line"
 UTF8 = "invalid UTF-8"
 ORDER = "ids out of order"
 
+AS_JSONL = "use --out-format jsonl"
+"""The way out for what another format cannot hold."""
+
 
 @dataclass(slots=True)
 class Hypothesis:
@@ -41,9 +47,11 @@ class Hypothesis:
 
 @dataclass(slots=True)
 class Empty:
-    """A sentence whose list may stay empty."""
+    """A sentence whose list may stay empty, and the texts that go along."""
 
     sentence: int | str
+    source: str | None = None
+    references: Sequence[str] | None = None
 
 
 @dataclass(slots=True)
@@ -154,6 +162,29 @@ def parse_number(text: str) -> float | None:
         return None
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path can be read only once: the standard input or a pipe."""
+    if fspath(path) == "-":
+        return True
+    try:
+        mode = FilePath(path).stat().st_mode
+    except (OSError, ValueError):
+        # Whoever opens it says what is wrong.
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def unpacked(name: str) -> str:
+    """A file's name without the ending that says how it is packed."""
+    return re.sub(r"\.(gz|zst)$", "", name)
+
+
+def keyed_line(line: str) -> tuple[str, str]:
+    """Key and text of a ``key text`` line, whatever white space divides them."""
+    key, *text = line.strip().split(None, 1)[:2] or [""]
+    return key, text[0] if text else ""
+
+
 def shown(text: str) -> str:
     """A token as an error shows it: quoted and short."""
     return '"' + (text if len(text) <= 40 else text[:40] + "…") + '"'
@@ -177,8 +208,8 @@ class Lists:
     pools: Pools
     order: NDArray[np.int64] | None = None
     scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    sources: Sequence[str] | None = None
-    references: Sequence[Sequence[str]] | None = None
+    sources: Sequence[str | None] | None = None
+    references: Sequence[Sequence[str] | None] | None = None
     first_id: int = 0
 
     def names(self) -> list[str]:
@@ -287,6 +318,29 @@ def total(hypothesis: Hypothesis) -> float | None:
     return hypothesis.features.get("score")
 
 
+def needed_total(sentence: Sentence, hypothesis: Hypothesis, path: str) -> float:
+    """The score of a format that cannot do without; refuses a hypothesis that has none."""
+    score = total(hypothesis)
+    if score is None:
+        raise InputError(
+            f"a hypothesis of sentence {sentence.key} has no score",
+            path,
+            remedy=f"{AS_JSONL}, which does without",
+        )
+    return score
+
+
+def plain_key(sentence: Sentence, path: str) -> str:
+    """The key for a ``key text`` line; refuses one that such a line cannot hold."""
+    if not sentence.key or re.search(r"\s", sentence.key):
+        raise InputError(
+            f"the key {sentence.key!r} is blank or holds white space",
+            path,
+            remedy=f"rename it, or {AS_JSONL}",
+        )
+    return sentence.key
+
+
 def short(value: float) -> float:
     """The number with the fewest digits that is the same in 32 bits, as files had it."""
     for digits in (6, 7, 8):
@@ -303,5 +357,5 @@ def one_line(sentence: Sentence, path: str, *texts: Any) -> None:
             raise InputError(
                 f"a text of sentence {sentence.key} holds a line break",
                 path,
-                remedy="write jsonl, or replace the line break",
+                remedy=f"{AS_JSONL}, or replace the line break",
             )

@@ -11,18 +11,21 @@ from pathlib import Path as FilePath
 
 from tunesmith._core import Lines
 from tunesmith.errors import InputError
-from tunesmith.formats.base import UTF8, Path, parse_number
+from tunesmith.formats.base import UTF8, Path, is_stream, parse_number, unpacked
 
 _FAIRSEQ = re.compile(r"[STHDPA]-\d+\t")
 _KALDI = re.compile(r"\S+-\d+(\s|$)")
 
 
 def detect(path: Path) -> str:
-    """The name of the format; refuses what it cannot tell, and the standard input."""
+    """The name of the format; refuses what it cannot tell, and what is read only once."""
     name = fspath(path)
-    if name == "-":
+    if is_stream(name):
+        what = "the standard input" if name == "-" else "a pipe"
         raise InputError(
-            "the format of the standard input cannot be told", remedy="name the format"
+            f"the format of {what} cannot be told",
+            None if name == "-" else name,
+            remedy="name it with --format",
         )
     folder = FilePath(name)
     if folder.is_dir():
@@ -37,9 +40,8 @@ def detect(path: Path) -> str:
         )
     found = _detect_lines(head)
     if found is None:
-        stem = re.sub(r"\.(gz|zst)$", "", name)
         found = {".jsonl": "jsonl", ".json": "espnet1", ".tsv": "nemo-tsv"}.get(
-            FilePath(stem).suffix, "flat"
+            FilePath(unpacked(name)).suffix, "flat"
         )
     return found
 
@@ -61,7 +63,7 @@ def _detect_folder(folder: FilePath) -> str:
     inside = [path.name for path in folder.iterdir()]
     if any(re.fullmatch(r"\d+best_recog|output\.\d+", name) for name in inside):
         return "espnet"
-    stems = [re.sub(r"\.(gz|zst)$", "", name) for name in inside]
+    stems = [unpacked(name) for name in inside]
     if "words_text" in stems:
         return "kaldi"
     if "hyps.txt" in stems:

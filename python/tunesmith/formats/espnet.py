@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
 from tunesmith.formats.base import (
+    AS_JSONL,
     FIELDS,
     TWICE,
     Empty,
@@ -18,7 +19,9 @@ from tunesmith.formats.base import (
     Hypothesis,
     Lists,
     Source,
+    keyed_line,
     one_line,
+    plain_key,
     register,
     shown,
     total,
@@ -31,12 +34,16 @@ _RANK = re.compile(r"(\d+)best_recog")
 _TENSOR = re.compile(r"tensor\(([^,)]*).*\)")
 FEATURES = frozenset({"score", "length"})
 
+Table = dict[str, Hypothesis | None]
+"""The hypotheses of one rank, by utterance; ``None`` for one that was reported as bad."""
+
 
 def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
     """A folder of ``Nbest_recog`` folders, or of ``output.1``, ``output.2``… that hold them.
 
     ``score`` is the total and a feature, and so is any other file whose name ends in ``score``;
-    the number of tokens is the feature ``length``.
+    the number of tokens is the feature ``length``. Refuses a hypothesis without a score that
+    others have: it would count as zero.
     """
     root = FilePath(source.path)
     if not root.is_dir():
@@ -44,27 +51,31 @@ def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
             "is not a folder", source.path, remedy="name the folder that holds 1best_recog"
         )
     shards = sorted(root.glob("output.*"), key=lambda path: (len(path.name), path.name)) or [root]
-    count = 0
-    for shard in shards:
-        ranks = [(int(found[1]), path) for path in shard.iterdir() if path.is_dir()
-                 if (found := _RANK.fullmatch(path.name))]  # fmt: skip
-        tables = [_table(source, path) for _, path in sorted(ranks)]
-        count += len(tables)
-        for key in dict.fromkeys(key for table in tables for key in table):
+    tables = [{rank: _table(source, rank) for rank in _ranks(shard)} for shard in shards]
+    if not any(tables):
+        raise InputError("no 1best_recog in it", source.path, remedy="name the folder above it")
+    _refuse_missing(source, {rank: table for shard in tables for rank, table in shard.items()})
+    for shard in tables:
+        for key in dict.fromkeys(key for table in shard.values() for key in table):
             yield Empty(key)
-            for table in tables:
+            for table in shard.values():
                 if key in table:
                     yield table[key]
-    if not count:
-        raise InputError("no 1best_recog in it", source.path, remedy="name the folder above it")
 
 
-def _table(source: Source, folder: FilePath) -> dict[str, Hypothesis | None]:
-    """The hypotheses of one rank, by utterance."""
+def _ranks(folder: FilePath) -> list[FilePath]:
+    """The folders ``1best_recog``, ``2best_recog``… in it, in that order."""
+    found = {path: _RANK.fullmatch(path.name) for path in folder.iterdir() if path.is_dir()}
+    ranks = {path: int(name[1]) for path, name in found.items() if name}
+    return sorted(ranks, key=ranks.__getitem__)
+
+
+def _table(source: Source, folder: FilePath) -> Table:
+    """The hypotheses of one rank, with their scores and tokens."""
     files = entries(folder)
     if "text" not in files:
         raise InputError("no file text in it", str(folder), remedy="decode again")
-    table: dict[str, Hypothesis | None] = {}
+    table: Table = {}
     for _, key, text in _keyed(source.open(files["text"])):
         table[key] = Hypothesis(key, text)
     for name in sorted(name for name in files if name.endswith("score")):
@@ -87,22 +98,41 @@ def _table(source: Source, folder: FilePath) -> dict[str, Hypothesis | None]:
     return table
 
 
+def _refuse_missing(source: Source, tables: Mapping[FilePath, Table]) -> None:
+    """Reports hypotheses without a score that others have, and takes them out."""
+    good = [hypothesis for table in tables.values() for hypothesis in table.values() if hypothesis]
+    names = {name for hypothesis in good for name in hypothesis.features} - {"length"}
+    for folder, table in tables.items():
+        for key, hypothesis in table.items():
+            missing = sorted(names - hypothesis.features.keys()) if hypothesis else []
+            if missing:
+                scores = source.open(folder / missing[0])
+                scores.bad(FIELDS, f"no score for {shown(key)}", "add it, or decode again")
+                table[key] = None
+
+
 def _keyed(source: Source) -> Iterator[tuple[Source, str, str]]:
     """``key value`` lines, every key once."""
     seen = set()
     for line in source:
-        key, _, value = line.strip().partition(" ")
+        key, value = keyed_line(line)
         if key in seen:
             source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one line")
         elif key:
             seen.add(key)
-            yield source, key, value.strip()
+            yield source, key, value
 
 
 def write(lists: Lists, path: str) -> None:
-    """``Nbest_recog/text``, ``score`` and, where tokens stand behind the score, ``token``."""
+    """``Nbest_recog/text``, ``score`` and, where tokens stand behind the score, ``token``.
+
+    Refuses lists where some have a score and some have none, as reading does.
+    """
     # Files go by rank, lists by sentence.
     sentences = list(lists)
+    keys = [plain_key(sentence, path) for sentence in sentences]
+    if len({total(each) is None for sentence in sentences for each in sentence.hypotheses}) > 1:
+        raise InputError("some hypotheses have a score and some have none", path, remedy=AS_JSONL)
     depth = max(lists.sizes(), default=0)
     with new_folder(path) as folder:
         for rank in range(depth):
@@ -113,21 +143,15 @@ def write(lists: Lists, path: str) -> None:
                 AtomicWriter(place / "score") as scores,
                 AtomicWriter(place / "token") as tokens,
             ):
-                for sentence in sentences:
-                    if not sentence.key or re.search(r"\s", sentence.key):
-                        raise InputError(
-                            f"the key {sentence.key!r} is blank or holds white space",
-                            path,
-                            remedy="rename it, or write jsonl",
-                        )
+                for key, sentence in zip(keys, sentences, strict=True):
                     for hypothesis in sentence.hypotheses[rank : rank + 1]:
                         one_line(sentence, path, hypothesis.text, hypothesis.extra)
-                        texts.write(f"{sentence.key} {hypothesis.text}\n")
+                        texts.write(f"{key} {hypothesis.text}\n")
                         score = total(hypothesis)
                         if score is not None:
-                            scores.write(f"{sentence.key} {score!r}\n")
+                            scores.write(f"{key} {score!r}\n")
                         if hypothesis.extra:
-                            tokens.write(f"{sentence.key} {hypothesis.extra}\n")
+                            tokens.write(f"{key} {hypothesis.extra}\n")
 
 
 def read_json(source: Source) -> Iterator[Hypothesis | Empty | None]:

@@ -6,17 +6,16 @@ import re
 from collections.abc import Iterator
 
 from tunesmith._core import AtomicWriter
-from tunesmith.errors import InputError
 from tunesmith.formats.base import (
     FIELDS,
     Format,
     Hypothesis,
     Lists,
     Source,
+    needed_total,
     one_line,
     parse_number,
     register,
-    total,
 )
 
 _TAGGED = re.compile(r"([A-Z]+)-(\d{1,18})(?:\t|$)")
@@ -88,13 +87,7 @@ def write(lists: Lists, path: str) -> None:
                 out.write(f"T-{index}\t{reference}\n")
             for hypothesis in sentence.hypotheses:
                 one_line(sentence, path, hypothesis.text, hypothesis.extra)
-                score = total(hypothesis)
-                if score is None:
-                    raise InputError(
-                        f"a hypothesis of sentence {sentence.key} has no score",
-                        path,
-                        remedy="write jsonl, which does without",
-                    )
+                score = needed_total(sentence, hypothesis, path)
                 for tag in "HD":
                     out.write(f"{tag}-{index}\t{score!r}\t{hypothesis.text}\n")
                 tokens = hypothesis.extra.split()

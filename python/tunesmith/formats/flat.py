@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
-from tunesmith.formats.base import Format, Hypothesis, Lists, Source, one_line, register
+from tunesmith.formats.base import AS_JSONL, Format, Hypothesis, Lists, Source, one_line, register
 from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 
 _SIDE = re.compile(r"(?P<name>.+)\.(?P<kind>scores|columns)(\.gz|\.zst)?")
@@ -22,7 +22,7 @@ def per_sentence(source: Source) -> int:
         raise InputError(
             "how many hypotheses a sentence has is not said",
             source.path,
-            remedy="give the number per sentence, for instance per_sentence=10",
+            remedy="give the number, for instance --per-sentence 10",
         )
     return size
 
@@ -33,7 +33,7 @@ def fixed(source: Source, count: int, size: int) -> None:
         source.line = count
         raise source.error(
             f"{count} hypotheses are not a multiple of {size} per sentence",
-            "check the number per sentence",
+            "check --per-sentence",
         )
 
 
@@ -44,7 +44,7 @@ def fixed_size(lists: Lists, path: str) -> None:
         raise InputError(
             f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
             path,
-            remedy="write jsonl, or make all lists equally long",
+            remedy=f"{AS_JSONL}, or make all lists equally long",
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
+from tunesmith.formats.base import AS_JSONL, unpacked
 
 MANY = 200
 TOTAL = "total"
@@ -20,7 +21,7 @@ TOTAL = "total"
 def entries(folder: Path) -> dict[str, Path]:
     """The files of a folder by name, packed or not."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
-    return {re.sub(r"\.(gz|zst)$", "", path.name): path for path in files}
+    return {unpacked(path.name): path for path in files}
 
 
 def open_all(
@@ -29,14 +30,14 @@ def open_all(
     """A file for every name; refuses names that lead elsewhere, and more than can be open."""
     if len(files) > MANY:
         raise InputError(
-            f"{len(files)} features are too many for a file each", path, remedy="write jsonl"
+            f"{len(files)} features are too many for a file each", path, remedy=AS_JSONL
         )
     for name in files:
         if not re.fullmatch(r"[\w=+~^@%,()-][\w=+~^@%,(). -]*", name) or len(name.encode()) > 200:
             raise InputError(
                 f"the name {name!r} cannot be a file's name",
                 path,
-                remedy="rename it, or write jsonl",
+                remedy=f"rename it, or {AS_JSONL}",
             )
     return {name: stack.enter_context(AtomicWriter(folder / file)) for name, file in files.items()}
 

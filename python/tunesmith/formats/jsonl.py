@@ -83,25 +83,63 @@ def _finite(value: int | float) -> bool:
 
 
 def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
-    index = 0
-    for line in source.lines():
-        if line is not None and not line.strip():
-            continue
-        record = None if line is None else decode(source, line)
-        sentence: int | str = index
-        index += 1
-        listed = None if record is None else record.get("hypotheses")
-        if record is not None and isinstance(record.get("key"), str):
-            sentence = record["key"]
-        # A line that cannot be read still counts as a sentence, or all others would shift.
-        yield Empty(sentence)
+    unread: list[int] = []
+    keyed = False
+    lines = (line for line in source.lines() if line is None or line.strip())
+    for index, line in enumerate(lines):
+        record = record_of(source, line)
         if record is None:
+            unread.append(index)
             continue
+        sentence: int | str = index
+        keyed = record.get("key") is not None
+        if keyed:
+            sentence = record["key"]
+        yield Empty(sentence, source_of(source, record), references_of(source, record))
+        listed = record.get("hypotheses")
         if not isinstance(listed, list):
             source.bad(FIELDS, "no list of hypotheses", 'write "hypotheses": [{"text": …}]')
             continue
         for item in listed:
             yield _hypothesis(source, sentence, item)
+    if not keyed:
+        # A line that cannot be read still counts as a sentence, or all others would shift.
+        yield from map(Empty, unread)
+
+
+def record_of(source: Source, line: str | None) -> dict[str, Any] | None:
+    """The list of a line, its key text or not there; ``None``, and reported, where it is none."""
+    record = None if line is None else decode(source, line)
+    key = None if record is None else record.get("key")
+    if key is not None and not isinstance(key, str):
+        source.bad(FIELDS, "the key is not text", 'write it in quotation marks: "key": "1"')
+        return None
+    return record
+
+
+def references_of(source: Source, record: dict[str, Any]) -> list[str] | None:
+    """The references of a list; ``None`` where there are none, or, reported, they are no texts."""
+    texts = record.get("references")
+    if texts is None:
+        return None
+    if not isinstance(texts, list) or not all(map(_is_text, texts)):
+        source.bad(FIELDS, "references are not a list of texts", 'write "references": ["…"]')
+        return None
+    return texts
+
+
+def source_of(source: Source, record: dict[str, Any]) -> str | None:
+    """The source of a list; ``None`` where there is none, or, reported, it is no text."""
+    text = record.get("source")
+    if text is not None and not _is_text(text):
+        source.bad(FIELDS, "the source is not text", 'write "source": "…"')
+        return None
+    return text
+
+
+def _is_text(value: Any) -> bool:
+    """Half a character, as JSON's escapes can write it, is none."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _hypothesis(source: Source, sentence: int | str, item: Any) -> Hypothesis | None:

@@ -17,7 +17,9 @@ from tunesmith.formats.base import (
     Lists,
     Path,
     Source,
+    keyed_line,
     one_line,
+    plain_key,
     register,
     shown,
 )
@@ -30,13 +32,13 @@ def keyed_numbers(source: Source) -> dict[str, float]:
     """An archive of numbers: ``key number`` lines."""
     numbers: dict[str, float] = {}
     for line in source:
-        key, _, value = line.strip().partition(" ")
+        key, value = keyed_line(line)
         if not key:
             continue
         if key in numbers:
             source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one value")
             continue
-        number = source.number(value.strip(), "value")
+        number = source.number(value, "value")
         if number is not None:
             numbers[key] = number
     return numbers
@@ -46,6 +48,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
     """A file of texts, or a folder with ``words_text`` and archives such as ``acwt``.
 
     An archive named ``total`` gives the total; the others are features under their own names.
+    Refuses a hypothesis that one of them does not have: it would count as zero.
     """
     texts = source
     archives: dict[str, Path] = dict(source.options.feature_files)
@@ -58,7 +61,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
     tables = {name: keyed_numbers(source.open(path)) for name, path in archives.items()}
     for line in texts:
         source.line = texts.line
-        key, _, text = line.strip().partition(" ")
+        key, text = keyed_line(line)
         if not key:
             continue
         parts = _KEY.fullmatch(key)
@@ -66,9 +69,15 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
             texts.bad(FIELDS, f"the key {shown(key)} has no rank", "write utterance-rank, as a-1")
             yield None
             continue
+        missing = [name for name in tables if name != TOTAL and key not in tables[name]]
+        if missing:
+            archive = source.open(archives[missing[0]])
+            archive.bad(FIELDS, f"no value for {shown(key)}", "give every hypothesis a value")
+            yield None
+            continue
         features = {name: table[key] for name, table in tables.items() if key in table}
         score = features.pop(TOTAL, None)
-        yield Hypothesis(parts[1], text.strip(), features, score)
+        yield Hypothesis(parts[1], text, features, score)
 
 
 def write(lists: Lists, path: str) -> None:
@@ -80,20 +89,15 @@ def write(lists: Lists, path: str) -> None:
         totals = files.enter_context(AtomicWriter(folder / TOTAL))
         archives = open_all(files, folder, {name: name for name in lists.names()}, path)
         for sentence in lists:
-            if not sentence.key or re.search(r"\s", sentence.key):
-                raise InputError(
-                    f"the key {sentence.key!r} is blank or holds white space",
-                    path,
-                    remedy="rename it, or write jsonl",
-                )
+            utterance = plain_key(sentence, path)
             for rank, hypothesis in enumerate(sentence.hypotheses, 1):
                 one_line(sentence, path, hypothesis.text)
-                key = f"{sentence.key}-{rank}"
+                key = f"{utterance}-{rank}"
                 texts.write(f"{key} {hypothesis.text}\n")
                 if hypothesis.score is not None:
                     totals.write(f"{key} {hypothesis.score!r}\n")
-                for name, value in hypothesis.features.items():
-                    archives[name].write(f"{key} {value!r}\n")
+                for name, archive in archives.items():
+                    archive.write(f"{key} {hypothesis.features.get(name, 0.0)!r}\n")
 
 
 register(Format("kaldi", read, write, keyed_files=True))

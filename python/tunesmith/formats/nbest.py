@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import fspath
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from tunesmith import _core
 from tunesmith._core import Pools
 from tunesmith.errors import InputError
 from tunesmith.formats.base import (
+    AS_JSONL,
     BLANK,
     BLANK_LINE,
     INFINITE,
@@ -32,6 +34,7 @@ from tunesmith.formats.base import (
     Skipped,
     Source,
     find,
+    shown,
 )
 from tunesmith.formats.detect import detect
 
@@ -46,6 +49,14 @@ class Nbest(NamedTuple):
 
     pools: Pools
     skipped: list[Skipped]
+
+
+@dataclass(slots=True)
+class Along:
+    """Texts that came with the lists, by sentence; ``None`` where there are none."""
+
+    sources: Sequence[str | None] | None = None
+    references: Sequence[Sequence[str] | None] | None = None
 
 
 Columns = Sequence[str] | Mapping[str, Path | None]
@@ -63,6 +74,7 @@ def read_nbest(
     sentences: int | None = None,
     keyed: bool = False,
     first_id: int = 0,
+    along: Along | None = None,
 ) -> Nbest:
     """The lists of a file, and what was left out.
 
@@ -71,7 +83,8 @@ def read_nbest(
     in the order of the list. ``features`` adds features from such files. ``per_sentence`` is the
     number of hypotheses per sentence for formats that do not say. ``sentences`` is the number of
     sentences: lists missing at the end are then empty. ``keyed`` reads the ids of a Moses or cdec
-    list as labels, ``first_id`` is the number of the first sentence there.
+    list as labels, ``first_id`` is the number of the first sentence there. ``along`` is filled
+    with the sources and references that a list has in it, as JSONL may.
 
     Refuses, with file, line and remedy, whatever is wrong with the file; with ``skip_bad`` bad
     hypotheses are left out and counted, and hypotheses without text too unless ``keep_blank``.
@@ -100,7 +113,12 @@ def read_nbest(
     source = Source(path, report, Options(per_sentence, keep_blank, features or {}))
     builder = _Builder(source, list(wanted), sentences)
     builder.fill(_items(chosen, source, files))
-    return Nbest(builder.finish(), list(report.skipped.values()))
+    pools = builder.finish()
+    if along is not None:
+        texts = [builder.begun.get(at, Empty(at)) for at in pools.keys or range(pools.sentences)]
+        along.sources = [item.source for item in texts]
+        along.references = [item.references for item in texts]
+    return Nbest(pools, list(report.skipped.values()))
 
 
 def read_stream(
@@ -124,8 +142,8 @@ def write_nbest(
     *,
     order: NDArray[np.int64] | None = None,
     scores: Mapping[str, NDArray[np.float64]] | None = None,
-    sources: Sequence[str] | None = None,
-    references: Sequence[Sequence[str]] | None = None,
+    sources: Sequence[str | None] | None = None,
+    references: Sequence[Sequence[str] | None] | None = None,
     keyed: bool = False,
     first_id: int = 0,
     lossy: bool = False,
@@ -151,7 +169,7 @@ def write_nbest(
         return
     chosen = find(format)
     if chosen.write is None:
-        raise InputError(f"format {format} is only read", target, remedy="write jsonl")
+        raise InputError(f"format {format} is only read", target, remedy=AS_JSONL)
     for name, values in more.items():
         if len(values) != pools.hypotheses:
             raise InputError(
@@ -207,7 +225,7 @@ def _refuse_loss(format: Format, lists: Lists, path: str) -> None:
         raise InputError(
             f"format {format.name} has no place for {first}",
             path,
-            remedy="write jsonl, or allow the loss",
+            remedy=f"{AS_JSONL}; in Python lossy=True allows the loss",
         )
 
 
@@ -281,13 +299,25 @@ class _Builder:
         self.builder = _core.PoolsBuilder(columns)
         self.places: dict[int | str, int] = {}
         self.current: int | str | None = None
+        self.begun: dict[int | str, Empty] = {}
+        self.repeated: int | str | None = None
 
     def fill(self, items: Iterable[Hypothesis | Empty | None]) -> None:
         for item in items:
             if isinstance(item, Empty):
-                self.enter(item.sentence)
+                self.begin(item)
             elif item is not None:
                 self.add(item)
+
+    def begin(self, item: Empty) -> None:
+        """Opens a new list; reports one whose key was there before, or the two would be merged."""
+        self.repeated = None
+        if item.sentence in self.places:
+            self.repeated = item.sentence
+            message = f"the key {shown(str(item.sentence))} is given twice"
+            self.source.bad(ORDER, message, "give every list a key of its own")
+        elif self.enter(item.sentence):
+            self.begun[item.sentence] = item
 
     def enter(self, sentence: int | str) -> bool:
         """Opens a list unless it is open; false, and reported, where that cannot be."""
@@ -313,14 +343,15 @@ class _Builder:
         return True
 
     def add(self, item: Hypothesis) -> None:
+        if item.sentence == self.repeated:
+            # Reported with its list.
+            return
         if not item.text.strip() and not self.source.options.keep_blank:
             # The sentence is known even if the hypothesis is not wanted.
             if not self.enter(item.sentence):
                 return
             message = "the hypothesis has no text"
-            self.source.bad(
-                BLANK, message, "take it out, skip bad lines, or keep blank ones by option"
-            )
+            self.source.bad(BLANK, message, "take it out, or use --skip-bad or --keep-blank")
             return
         columns = item.columns | {
             name: item.features.pop(name) for name in self.columns if name in item.features

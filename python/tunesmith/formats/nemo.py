@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from tunesmith._core import AtomicWriter
-from tunesmith.errors import InputError
 from tunesmith.formats.base import (
     FIELDS,
     Empty,
     Format,
     Hypothesis,
     Lists,
-    Sentence,
     Source,
+    needed_total,
     one_line,
     register,
-    total,
 )
 from tunesmith.formats.flat import fixed, fixed_size, per_sentence
 from tunesmith.formats.jsonl import decode, numbers
@@ -64,7 +62,7 @@ def _hypothesis(source: Source, sentence: int | str, beam: Any) -> Hypothesis | 
 def write(lists: Lists, path: str) -> None:
     with AtomicWriter(path) as out:
         for sentence in lists:
-            beams = [[hypothesis.text, _score(sentence, hypothesis, path)]
+            beams = [[hypothesis.text, needed_total(sentence, hypothesis, path)]
                      for hypothesis in sentence.hypotheses]  # fmt: skip
             record: dict[str, Any] = {"audio_filepath": sentence.key}
             if sentence.references:
@@ -72,17 +70,6 @@ def write(lists: Lists, path: str) -> None:
             record["pred_text"] = beams[0][0] if beams else ""
             record["beams"] = beams
             out.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _score(sentence: Sentence, hypothesis: Hypothesis, path: str) -> float:
-    score = total(hypothesis)
-    if score is None:
-        raise InputError(
-            f"a hypothesis of sentence {sentence.key} has no score",
-            path,
-            remedy="write jsonl, which does without",
-        )
-    return score
 
 
 def read_tsv(source: Source) -> Iterator[Hypothesis | None]:
@@ -111,7 +98,8 @@ def write_tsv(lists: Lists, path: str) -> None:
         for sentence in lists:
             for hypothesis in sentence.hypotheses:
                 one_line(sentence, path, hypothesis.text)
-                out.write(f"{hypothesis.text}\t{_score(sentence, hypothesis, path)!r}\n")
+                score = needed_total(sentence, hypothesis, path)
+                out.write(f"{hypothesis.text}\t{score!r}\n")
 
 
 register(Format("nemo", read, write, features=FEATURES))

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import fspath
 
 from tunesmith.errors import InputError
-from tunesmith.formats.base import FIELDS, TWICE, Options, Path, Report, Skipped, Source, shown
-from tunesmith.formats.jsonl import decode
+from tunesmith.formats.base import (
+    TWICE,
+    Options,
+    Path,
+    Report,
+    Skipped,
+    Source,
+    keyed_line,
+    shown,
+    unpacked,
+)
+from tunesmith.formats.jsonl import record_of, references_of, source_of
 
 BLANK_REFERENCE = "blank reference"
+
+Row = tuple[int | None, list[str]]
+"""Line number and texts of a sentence."""
 
 
 @dataclass(slots=True)
@@ -30,17 +43,20 @@ def read_references(
     keyed: bool | None = None,
     skip_bad: bool = False,
     keep_blank: bool = False,
-    remedy: str = "fill it in, skip bad lines, or keep blank ones by option",
+    sources: bool = False,
+    remedy: str = "fill it in, or use --skip-bad or --keep-blank",
 ) -> References:
     """References from one or more files, sentence by sentence.
 
     A file holds one reference per line, or ``key text`` lines, which are matched with ``keys``
-    (those of the lists), or JSONL lists whose ``references`` are taken. ``keyed`` is found out
-    where it is not given: a file is keyed if its first line begins with one of the keys.
+    (those of the lists), or JSONL lists whose ``references`` are taken, by key where all have
+    one. ``keyed`` is found out where it is not given: a file is keyed if its first line begins
+    with one of the keys, or if half of the keys begin a line.
 
     Refuses a number of lines other than ``sentences``, a key without a reference, and blank
     references. With ``skip_bad`` blank ones are left out and counted, and the sentences that
     then have none are in ``blank``, with one empty text; ``keep_blank`` takes them as they are.
+    ``sources`` reads source texts in the same way: those of JSONL lists are their ``source``.
     ``remedy`` is what to say of blank ones where the caller has not both options.
     """
     report = Report(skip_bad)
@@ -50,7 +66,7 @@ def read_references(
     texts: list[list[str]] | None = None
     for path in paths:
         source = Source(path, report, Options())
-        streams = _read(source, keys, keyed)
+        streams = _read(source, keys, keyed, sources)
         if expected is None:
             expected = len(streams)
         if len(streams) != expected:
@@ -58,7 +74,7 @@ def read_references(
             raise source.error(
                 f"{expected} lists but {len(streams)} references",
                 "give one reference per list, in the same order; for lists at the end that are "
-                "empty, say how many sentences there are",
+                "empty, say with --sentences how many there are",
             )
         texts = [[] for _ in range(expected)] if texts is None else texts
         for index, (line, found) in enumerate(streams):
@@ -77,48 +93,77 @@ def read_references(
     return References(texts, blank, list(report.skipped.values()))
 
 
-def _read(
-    source: Source, keys: Sequence[str], keyed: bool | None
-) -> list[tuple[int | None, list[str]]]:
-    """Line number and texts of every reference in a file."""
-    found: list[tuple[int | None, list[str]]] = []
+def _read(source: Source, keys: Sequence[str], keyed: bool | None, sources: bool) -> list[Row]:
+    """The texts of a file, in the order of the keys where it has keys."""
     lines = [(source.line, line) for line in source.lines()]
-    first = next((line for _, line in lines if line), "")
-    if first.lstrip().startswith("{") and ".jsonl" in fspath(source.path):
-        for number, line in lines:
-            source.line = number
-            if line is None or line.strip():
-                found.append((number, _from_json(source, line)))
-        return found
-    if keyed is None:
-        keyed = bool(keys) and first.split(" ", 1)[0] in set(keys)
-    if not keyed:
-        return [(number, [line or ""]) for number, line in lines]
-    return _by_key(source, lines, keys)
+    first = next((line for _, line in lines if line and line.strip()), "")
+    if _is_jsonl(source, first):
+        return _from_jsonl(source, lines, [] if keyed is False else keys, sources)
+    pairs = [(number, *keyed_line(line or "")) for number, line in lines]
+    found = [(key, (number, [text])) for number, key, text in pairs if key]
+    if keyed or (keyed is None and _are_keys([key for key, _ in found], keys)):
+        return _by_key(source, found, keys)
+    return [(number, [line or ""]) for number, line in lines]
 
 
-def _from_json(source: Source, line: str | None) -> list[str]:
-    record = None if line is None else decode(source, line)
-    texts = [] if record is None else record.get("references", [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        source.bad(FIELDS, "references are not a list of texts", 'write "references": ["…"]')
-        return []
-    return texts
+def _are_keys(words: Sequence[str], keys: Sequence[str]) -> bool:
+    """Whether the first words of the lines are keys: the first of them, or half of the keys."""
+    known = set(keys)
+    return not known.isdisjoint(words[:1]) or 0 < len(known) <= 2 * len(known.intersection(words))
 
 
-def _by_key(
-    source: Source, lines: Sequence[tuple[int | None, str | None]], keys: Sequence[str]
-) -> list[tuple[int | None, list[str]]]:
-    table: dict[str, tuple[int | None, list[str]]] = {}
-    wanted = set(keys)
+def _is_jsonl(source: Source, first: str) -> bool:
+    """Whether the first line is that of a list, whatever the file is called; else it is text."""
+    if not first.lstrip().startswith("{"):
+        return False
+    if unpacked(source.path).endswith(".jsonl"):
+        return True
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return "references" in record or "hypotheses" in record
+
+
+def _from_jsonl(
+    source: Source,
+    lines: Sequence[tuple[int | None, str | None]],
+    keys: Sequence[str],
+    sources: bool,
+) -> list[Row]:
+    """The texts that lists carry: by key where all that can be read have one, else line by line."""
+    rows: list[Row] = []
+    keyed: list[tuple[str, Row]] = []
+    unread = 0
     for number, line in lines:
         source.line = number
-        key, _, text = (line or "").strip().partition(" ")
+        if line is not None and not line.strip():
+            continue
+        record = record_of(source, line)
+        if record is None:
+            unread += 1
+            rows.append((number, []))
+            continue
+        text = source_of(source, record) if sources else None
+        rows.append((number, [text or ""] if sources else references_of(source, record) or []))
+        if record.get("key") is not None:
+            keyed.append((record["key"], rows[-1]))
+    if keys and keyed and len(keyed) + unread == len(rows):
+        return _by_key(source, keyed, keys)
+    return rows
+
+
+def _by_key(source: Source, rows: Sequence[tuple[str, Row]], keys: Sequence[str]) -> list[Row]:
+    """Those of the keys, in their order; refuses a key without one, and notes one without list."""
+    table: dict[str, Row] = {}
+    wanted = set(keys)
+    for key, row in rows:
+        source.line = row[0]
         if key in table:
             source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one line")
         elif key in wanted:
-            table[key] = (number, [text.strip()])
-        elif key:
+            table[key] = row
+        else:
             error = source.error(f"no list has the key {shown(key)}", "nothing to do")
             source.report.note("reference without a list", error)
     missing = [key for key in keys if key not in table]
