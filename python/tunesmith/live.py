@@ -25,6 +25,7 @@ from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import packed, read_checkpoint, unpacked, write_checkpoint
+from tunesmith.runs.config import settings_of
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.tuning import Bounds, Listener, changes, refusal, same_direction
@@ -115,8 +116,9 @@ def tune_live(
 
     The weights of the iteration whose decoding scored best are returned (`keep="last"`: the last;
     `"heldout"`: the best on the first held-out corpus). With `run` every iteration is written down,
-    and `resume` goes on after the last that was finished, to the same result; `config` is what else
-    must be the same then. `meta` is written down with the weights.
+    and `resume` goes on after the last that was finished, to the same result; refuses, by name,
+    whatever is not as it was, of which `config` may hold more. `meta` is written down with the
+    weights.
     """
     clock = _Clock(time.perf_counter())
     measure = get_metric(metric)
@@ -143,8 +145,14 @@ def tune_live(
         "seed": seed,
         "keep": keep,
         "iterations": iterations,
+        "stop": stop,
         "merged": merged,
+        "fixed": setup.fixed,
+        "bounds": setup.bounds,
         "digest": _digests(source, heldout, start),
+        "measure": settings_of(measure),
+        "tuner": settings_of(algorithm),
+        **_told(source, heldout),
         **dict(config or {}),
     }
 
@@ -354,6 +362,12 @@ def _digests(
         name: hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
         for name, value in inputs.items()
     }
+
+
+def _told(source: Source, heldout: Sequence[Source]) -> dict[str, object]:
+    """Return what each source tells of its settings."""
+    named = {"source": source} | {f"held-out {n}": each for n, each in enumerate(heldout, 1)}
+    return {name: each.told() for name, each in named.items() if hasattr(each, "told")}
 
 
 def _arrays(weights: Weights) -> State:

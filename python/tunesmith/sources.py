@@ -1,7 +1,8 @@
 """Where hypotheses come from: a decoder of ours, or any program that writes n-best lists.
 
 A source has the sentences of a corpus, with references, and decodes them with whatever weights it
-is given. To add one, write a class with `references`, `sources` and `decode(weights)`.
+is given. To add one, write a class with `references`, `sources` and `decode(weights)`; with a
+method `told()`, too, where a run may only be resumed with the same settings.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.reading import read_pools
+from tunesmith.runs import fingerprint
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Model, Translator
 
@@ -88,6 +90,17 @@ class Live:
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
 
+    def told(self) -> dict[str, object]:
+        """Return what must be the same when a run is resumed, apart from the sentences."""
+        return {
+            "k": self.k,
+            "space": self.space,
+            "settings": dict(self.settings),
+            "tokenized": self.tokenized,
+            "density": self.density,
+            "templates": list(self.model.templates or ()),
+        }
+
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
         translator = self.model.translator(weights, self.settings, tokenized=True)
@@ -136,6 +149,11 @@ class Command:
 
     def __post_init__(self) -> None:
         _refuse_empty(self.sources)
+
+    def told(self) -> dict[str, object]:
+        """Return what must be the same when a run is resumed, apart from the sentences."""
+        template = None if self.template is None else fingerprint(self.template)
+        return {"command": self.command, "k": self.k, "template": template, "format": self.format}
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Pools:
         """Run the command. Refuses a failure, and lists that do not fit the sentences.

@@ -22,6 +22,7 @@ from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.moments import recover_weights
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
+from tunesmith.runs.config import settings_of
 from tunesmith.significance import paired_bootstrap, paired_randomisation
 from tunesmith.spaces import Pools, Positions, Spaces
 
@@ -148,6 +149,7 @@ def tune(
         "seeds": seeds,
         "folds": folds,
         "keep": keep,
+        "tuner": settings_of(algorithm),
         "digest": None if run is None else _digest(task, held, begin),
         **dict(config or {}),
     }

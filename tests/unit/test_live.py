@@ -27,7 +27,7 @@ from tunesmith.loops import Batch, Passes, Setup
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.runs import RunDirectory
-from tunesmith.sources import Live
+from tunesmith.sources import Command, Live
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Kind, Model, Translator
 
@@ -142,6 +142,69 @@ def test_a_run_names_the_input_that_is_not_the_same(world: Path, tmp_path: Path)
         run({**POOR["phrase"], "lm": 0.0}, held, resume=True)
     with pytest.raises(InputError, match="held-out text 1 is missing"):
         run(POOR["phrase"], [], resume=True)
+
+
+@dataclass(frozen=True)
+class Proposing:
+    """A tuner that has its mind made up."""
+
+    weights: Mapping[str, float]
+
+    def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
+        yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
+
+
+@dataclass(frozen=True)
+class Slow(Proposing):
+    """A tuner with an option."""
+
+    rate: float = 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"fixed": {"lm": 0.25}}, "fixed.lm was not given, now 0.25"),
+        ({"bounds": {"lm": (0.0, 1.0)}}, r"bounds.lm was not given, now \[0.0, 1.0\]"),
+        ({"stop": 0.5}, "stop was 1e-05, now 0.5"),
+        ({"metric": "bleu:tokenize=none,lowercase=yes"}, "measure.lowercase was false, now true"),
+        ({"tuner": Slow({"lm": 1.0}, 2.0)}, "tuner.rate was 0.5, now 2.0"),
+        ({"k": 7}, "source.k was 30, now 7"),
+        ({"space": "forest"}, 'source.space was "list", now "forest"'),
+        ({"settings": {"stack": 3.0}}, "source.settings.stack was not given, now 3.0"),
+        ({"density": 9.0}, "source.density was 50.0, now 9.0"),
+        ({"tokenized": True}, "source.tokenized was false, now true"),
+        ({"templates": ["rule-id"]}, r"source.templates was \[\], now"),
+    ],
+)
+def test_a_run_names_the_setting_that_is_not_the_same(
+    world: Path, changed: dict[str, Any], told: str
+) -> None:
+    def run(resume: bool, given: dict[str, Any]) -> LiveResult:
+        given = {"k": 30, "tuner": Slow({"lm": 1.0}), "threads": 1 + resume, **given}
+        of_source = {"k", "space", "settings", "density", "tokenized"}
+        made = source(
+            *(world, "phrase", *given.pop("templates", ())),
+            **{key: given.pop(key) for key in of_source & given.keys()},
+        )
+        options: dict[str, Any] = {"iterations": 1, "run": world / "settings", "resume": resume}
+        return tune_live(made, POOR["phrase"], **options, **given)
+
+    # The same run for all of them; other threads are no other setting.
+    run((world / "settings").is_dir(), {})
+    with pytest.raises(InputError, match=f"another configuration: (.*; )?{told}"):
+        run(True, changed)
+
+
+def test_a_run_names_the_command_that_is_not_the_same(tmp_path: Path) -> None:
+    def run(command: str, **more: Any) -> LiveResult:
+        made = Command(f"test -f {{weights}} && {command}", ["ein haus"], [["a house"]])
+        options = {"tuner": Proposing({"f": 1.0}), "iterations": 1, "run": tmp_path / "run"}
+        return tune_live(made, {"f": 0.5}, **options, **more)
+
+    run("echo '0 ||| a house ||| f= 1 ||| 1'")
+    with pytest.raises(InputError, match="another configuration: source.command was"):
+        run("echo '0 ||| a house ||| f= 2 ||| 1'", resume=True)
 
 
 def test_forests_are_pruned_and_keep_their_best(world: Path) -> None:
@@ -337,16 +400,6 @@ class Turning:
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         return Forests.of_lists(self.lists).prune(weights)
-
-
-@dataclass(frozen=True)
-class Proposing:
-    """A tuner that has its mind made up."""
-
-    weights: Mapping[str, float]
-
-    def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
-        yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
 
 
 class Pointing(Proposing):
