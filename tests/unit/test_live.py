@@ -203,7 +203,7 @@ def test_a_run_names_the_command_that_is_not_the_same(tmp_path: Path) -> None:
         return tune_live(made, {"f": 0.5}, **options, **more)
 
     run("echo '0 ||| a house ||| f= 1 ||| 1'")
-    with pytest.raises(InputError, match="another configuration: source.command was"):
+    with pytest.raises(InputError, match=r"another configuration: source\.command was"):
         run("echo '0 ||| a house ||| f= 2 ||| 1'", resume=True)
 
 

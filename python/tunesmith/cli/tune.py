@@ -257,6 +257,8 @@ def tune(
                 "a decoder that is a command has no weights of its own",
                 remedy="give those to start from with --weights",
             )
+        if "{source}" not in command:
+            warn("the command has no {source}: it must know itself which sentences to translate")
 
         def corpus(text: Path, references: list[Path]) -> Source:
             return Command(command, *texts(text, references), nbest, ini)
