@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from running import Ran, on_a_terminal, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
+from tunesmith.cli.tune import seconds
+from tunesmith.live import LiveResult
 from tunesmith.reading import read_weights
 from tunesmith.runs import RunDirectory, fingerprint
 
@@ -228,6 +231,32 @@ def test_every_epoch_has_a_line(world: Path) -> None:
     ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--json"))
     assert ran.err.splitlines()[2].split() == ["epoch", "score", "non-zero", "decode", "optimise"]
     assert "prediction" in on_a_terminal(*words, columns=120)
+
+
+def test_weights_that_are_written_nowhere_are_printed(world: Path, tmp_path: Path) -> None:
+    words = asked(world, "phrase", "--epochs", 1)
+    weights = tmp_path / "w.toml"
+    told = tunesmith(*words, "--out", weights)
+    assert "kept nowhere" not in told.err
+    ran = tunesmith(*words)
+    assert "the weights are kept nowhere else (--out FILE or --run DIR" in ran.err
+    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)$", ran.out.partition("\nWeights\n")[2], re.M))
+    assert found == {name: f"{value:+.6g}" for name, value in Weights.load(weights).items()}
+    assert tunesmith(*words, "--json").object["weights"] == Weights.load(weights)
+
+
+@pytest.mark.parametrize("option", ["--nbest", "--epochs"])
+def test_numbers_have_a_limit(world: Path, option: str) -> None:
+    ran = tunesmith(*asked(world, "phrase", option, 1_000_001))
+    assert ran.code == 2
+    assert f"'{option}'" in ran.err and "1000000" in ran.err
+
+
+def test_parts_that_are_more_than_the_whole_are_told_as_sums() -> None:
+    result = LiveResult("mira", "bleu", "", Weights({}), 1.0, 2.0, [], [], 1, 1.2, 1.3, 0.1, 0)
+    assert seconds(result) == "1.2; summed over threads, 1.3 decoding, 0.1 optimising"
+    told = seconds(replace(result, decode_seconds=1.0))
+    assert told == "1.2, 1.0 of them decoding, 0.1 optimising"
 
 
 def test_all_held_out_texts_are_in_events_and_report(world: Path, tmp_path: Path) -> None:

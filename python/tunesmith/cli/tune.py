@@ -11,7 +11,18 @@ from typer.core import TyperCommand
 
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
-from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table, warn
+from tunesmith.cli.console import (
+    Watch,
+    both,
+    busy,
+    emit,
+    fail,
+    note,
+    out,
+    show_weights,
+    table,
+    warn,
+)
 from tunesmith.cli.translate import tell_unknown
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
@@ -40,6 +51,8 @@ EXAMPLES = (
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
+# Length of lists, and decodings, at most.
+MOST = 1_000_000
 # Templates that look at what only one kind of rules has.
 ONLY_FOR: dict[str, Kind] = {"order": "phrase", "distortion": "hiero"}
 # Files of ours that have a checksum at one of their ends.
@@ -117,6 +130,7 @@ def tune(
             "--epochs",
             metavar="N",
             min=1,
+            max=MOST,
             help="Decodings of a batch tuner (25), passes of an online one (the preset's) at most.",
         ),
     ] = None,
@@ -155,6 +169,7 @@ def tune(
             "--nbest",
             metavar="K",
             min=1,
+            max=MOST,
             help="Length of lists: 100, or what an online tuner asks for.",
             rich_help_panel=o.MODEL,
         ),
@@ -325,11 +340,13 @@ def tune(
     if out_file is not None and result.refused is None:
         write_weights(result.weights, out_file, ini)
     if json:
-        emit(result.to_json())
+        emit({**result.to_json(), "weights": result.weights})
     else:
         show(result, list(held))
         if out_file is not None and result.refused is None:
             note(f"weights written to {out_file}")
+        elif run is None and result.refused is None:
+            note("the weights are kept nowhere else (--out FILE or --run DIR writes them down)")
         if run is not None:
             note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
@@ -436,8 +453,19 @@ def show(result: LiveResult, heldout: list[Path]) -> None:
     facts: dict[str, Any] = {
         "after each decoding": curve,
         "weights that are not zero": f"{result.nonzero:,}",
-        "seconds": f"{result.seconds:.1f}, {result.decode_seconds:.1f} of them decoding, "
-        f"{result.optimise_seconds:.1f} optimising",
+        "seconds": seconds(result),
     }
     for name, value in facts.items():
         out.print(f"{name}: {value}", style="dim")
+    show_weights(result.weights)
+
+
+def seconds(result: LiveResult) -> str:
+    """Return the time of a run and of its parts; those of threads side by side add up to more."""
+    decode, optimise = result.decode_seconds, result.optimise_seconds
+    if decode + optimise > result.seconds:
+        return (
+            f"{result.seconds:.1f}; summed over threads, {decode:.1f} decoding, "
+            f"{optimise:.1f} optimising"
+        )
+    return f"{result.seconds:.1f}, {decode:.1f} of them decoding, {optimise:.1f} optimising"
