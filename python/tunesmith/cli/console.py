@@ -198,6 +198,7 @@ def _facts(event: dict[str, Any]) -> dict[str, str]:
     told = {
         "epoch": (event["epoch"], "d"),
         "score": (event["score"], ".2f"),
+        "projected": (event.get("projected"), ".2f"),
         "held-out": (first, ".2f"),
         **{f"held-out {place}": (score, ".2f") for place, score in enumerate(others, 2)},
         **{gain: (event.get(gain), ".4f") for gain in ("model", "oracle", "prediction")},

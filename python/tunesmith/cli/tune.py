@@ -27,7 +27,7 @@ from tunesmith.cli.translate import tell_unknown
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
-from tunesmith.live import Keep, LiveResult, tune_live
+from tunesmith.live import LiveResult, tune_live
 from tunesmith.metrics import get_metric
 from tunesmith.moses import read_config
 from tunesmith.presets import make_tuner
@@ -39,6 +39,7 @@ from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.templates import SETS
 from tunesmith.training.model import check_templates, read_model
 from tunesmith.translation import KINDS, WEIGHTS, Kind, Model, templates_of
+from tunesmith.tuning import Keep
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -51,6 +52,7 @@ EXAMPLES = (
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
+HELDOUT = "give both: --heldout SOURCE REFERENCE"
 # Length of lists, and decodings, at most.
 MOST = 1_000_000
 # Templates that look at what only one kind of rules has.
@@ -64,13 +66,8 @@ class PairsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put an option before the second of the two. Refuses files that no option is for."""
-        given: list[str] = []
-        for place, word in enumerate(args):
-            if args[max(place - 2, 0)] == "--heldout" and place > 1 and not word.startswith("-"):
-                given.append("--heldout-reference")
-            given.append(word)
         ctx.allow_extra_args = True
-        left = super().parse_args(ctx, given)
+        left = super().parse_args(ctx, args if ctx.resilient_parsing else paired(args))
         if left and not ctx.resilient_parsing:
             raise InputError(
                 f"no option takes {' '.join(left)}",
@@ -78,6 +75,32 @@ class PairsCommand(TyperCommand):
                 "held-out text --heldout SOURCE ONE --heldout SOURCE OTHER",
             )
         return left
+
+
+def paired(args: Sequence[str]) -> list[str]:
+    """Return words in which `--heldout` has one file, and an option of its own has the second.
+
+    Refuses `--heldout` without a file.
+
+    >>> paired(["tune", "--heldout=a", "b", "--heldout", "c", "d"])[1:5]
+    ['--heldout', 'a', '--heldout-reference', 'b']
+    """
+    words = [
+        part
+        for word in args
+        for part in (word.split("=", 1) if word.startswith("--heldout=") else [word])
+    ]
+    given: list[str] = []
+    for place, word in enumerate(words):
+        is_option = word.startswith("-") and word != "-"
+        if is_option and words[max(place - 1, 0)] == "--heldout":
+            raise InputError("--heldout without files", remedy=HELDOUT)
+        if not is_option and place > 1 and words[place - 2] == "--heldout":
+            given.append("--heldout-reference")
+        given.append(word)
+    if words[-1:] == ["--heldout"]:
+        raise InputError("--heldout without files", remedy=HELDOUT)
+    return given
 
 
 def tune(
@@ -335,7 +358,12 @@ def tune(
             resume=resume,
             config={"inputs": {} if run is None else inputs(files)},
             meta={"templates": templates} if templates else None,
-            listen=both(watch, follow, board),
+            listen=both(watch, follow, board, lambda event: tell_idle(event, start.file)),
+        )
+    if result.idle_limits:
+        warn(
+            f"limits without effect, for no feature is called {', '.join(result.idle_limits)} "
+            "(correct the names)"
         )
     if out_file is not None and result.refused is None:
         write_weights(result.weights, out_file, ini)
@@ -353,12 +381,20 @@ def tune(
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
 
 
+def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
+    """Warn, when a run begins, of weights and limits that no list of a command has features for."""
+    if event["event"] == "start":
+        tell_unknown(event.get("idle_weights", []), file, None)
+        if names := event.get("idle_limits"):
+            warn(f"limits of {', '.join(names)}: no list has such a feature so far")
+
+
 def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, list[Path]]:
     """Return the references of each held-out source. Refuses a source without one."""
     if len(sources) != len(references):
         raise InputError(
             f"{len(sources)} held-out sources and {len(references)} references",
-            remedy="give both: --heldout SOURCE REFERENCE",
+            remedy=HELDOUT,
         )
     found: dict[Path, list[Path]] = {}
     for source, reference in zip(sources, references, strict=True):
@@ -429,10 +465,22 @@ def inputs(files: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
-    """Return sentences and their references."""
+    """Return sentences and their references, without blank ones.
+
+    Refuses a sentence all of whose references are blank, and files of unequal length.
+    """
     lines = list(Lines(source))
-    remedy = "fill it in, or take the line out of source and references"
-    found = read_references(references, remedy=remedy).texts
+    found = [
+        [text for text in each if text.strip()]
+        for each in read_references(references, keep_blank=True).texts
+    ]
+    if [] in found:
+        raise InputError(
+            "the reference is blank" if len(references) == 1 else "all references are blank",
+            str(references[0]),
+            found.index([]) + 1,
+            remedy="fill it in, or take the line out of source and references",
+        )
     if len(found) != len(lines):
         raise InputError(
             f"{len(found)} references for the {len(lines)} sentences of {source}",
