@@ -31,7 +31,7 @@ UNBOUNDED = 10_000
 # Of the table of weights.
 SHOWN_WEIGHTS = 20
 # Of a column in the lines that tell of epochs.
-NARROWEST = 6
+NARROWEST = 7
 
 # Neither markup nor emoji: names of features and files are printed as they are.
 out = Console(
