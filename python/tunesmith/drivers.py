@@ -67,12 +67,11 @@ class Task:
         self, learner: _core.Learner, order: npt.NDArray[np.uint32], epoch: int, online: Online
     ) -> list[Facts]:
         """Let a learner pass over sentences; return what it saw."""
-        if online.delay:
-            raise InputError(
-                "lists that are at hand cannot be late",
-                remedy="stale steps want a live decoder; choose another regime",
-            )
+        online.check_at_hand()
         return [learner.run(order, epoch)]
+
+    def limit(self, learner: _core.Learner) -> None:
+        """Give features that a learner has taken over their limits; here all have theirs."""
 
     @property
     def names(self) -> list[str] | None:
@@ -119,9 +118,9 @@ class Online:
 
     With a live decoder, each batch is decoded with the weights of the moment, `k` hypotheses a
     sentence. With `delay` > 0 the decoder does not wait for steps: up to `delay` + 1 batches are on
-    their way at a time, and each step is taken on lists that are up to so many steps old (stale
-    gradients); in their order, or, unless `ordered`, as they arrive. Tuners that are not `live` are
-    meant for all lists of several decodings.
+    their way at a time, and each step is taken on lists that are up to `delay` steps old (stale
+    gradients); unless `ordered`, as they arrive, when a batch that takes long may be any number of
+    steps old. Tuners that are not `live` are meant for all lists of several decodings.
 
     Stops early after a pass without updates, or when in three passes no weight moved by more than
     `stop` (Hasler et al. 2011).
@@ -143,6 +142,14 @@ class Online:
     k: int = 500
     live: bool = True
 
+    def check_at_hand(self) -> None:
+        """Refuse to be late where lists are at hand."""
+        if self.delay:
+            raise InputError(
+                "lists that are at hand cannot be late",
+                remedy="stale steps want a live decoder; choose another regime",
+            )
+
     def epochs(
         self,
         task: Task,
@@ -158,6 +165,7 @@ class Online:
             for number, learner in enumerate(learners):
                 if "names" in state:
                     learner.adopt(unpacked(state["names"]))
+                    task.limit(learner)
                 learner.restore(
                     *(
                         state[f"{part}.{number}"]
@@ -246,7 +254,7 @@ class Online:
                 ]
                 for job in jobs:
                     facts.extend(job.result())
-                _adopt(learners)
+                _adopt(task, learners)
                 if self.mix:
                     _mix(learners)
         return merge_facts(facts)
@@ -299,13 +307,14 @@ def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
     return changed
 
 
-def _adopt(learners: Sequence[_core.Learner]) -> None:
+def _adopt(task: Task, learners: Sequence[_core.Learner]) -> None:
     """Give all learners the features that any of them has met."""
     names = [learner.names for learner in learners]
     if any(each != names[0] for each in names):
         common = list(dict.fromkeys(name for each in names for name in each))
         for learner in learners:
             learner.adopt(common)
+            task.limit(learner)
 
 
 def _mix(learners: Sequence[_core.Learner]) -> None:

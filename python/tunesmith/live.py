@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,16 +25,28 @@ from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import packed, read_checkpoint, unpacked, write_checkpoint
+from tunesmith.runs.config import settings_of
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.tuning import Bounds, Listener, changes, refusal, same_direction
+from tunesmith.tuning import (
+    Bounds,
+    Keep,
+    Listener,
+    changes,
+    check_limits,
+    check_request,
+    idle_limits,
+    is_pattern,
+    no_feature,
+    refusal,
+    same_direction,
+    within,
+)
 
 # Decodings of a batch tuner, where nobody says.
 ITERATIONS = 25
 # Decodings in a row that are no better than the best so far, after which a batch tuner gives up.
 PATIENCE = 5
-
-Keep = Literal["best", "last", "heldout"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,8 @@ class LiveResult:
     refused: str | None = None
     curve: list[float] = field(default_factory=list)
     """The score after each iteration."""
+    idle_limits: list[str] = field(default_factory=list)
+    """Names and patterns of bounds and fixed weights that no feature had."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values, without the weights."""
@@ -113,27 +127,30 @@ def tune_live(
     and after each pass all sentences for the score. With `merged`, or where the decoder is a
     command, online tuners make their passes over the lists of all decodings as batch tuners do.
 
+    `bounds` and `fixed` take feature names or patterns (`"PT:*"`), and hold from the start on. A
+    name that no feature of our own models can have is refused.
+
     The weights of the iteration whose decoding scored best are returned (`keep="last"`: the last;
     `"heldout"`: the best on the first held-out corpus). With `run` every iteration is written down,
-    and `resume` goes on after the last that was finished, to the same result; `config` is what else
-    must be the same then. `meta` is written down with the weights.
+    and `resume` goes on after the last that was finished, to the same result; refuses, by name,
+    whatever is not as it was, of which `config` may hold more. `meta` is written down with the
+    weights.
     """
     clock = _Clock(time.perf_counter())
     measure = get_metric(metric)
     name = preset or ("mert" if tuner is None else type(tuner).__name__)
     algorithm = tuner if tuner is not None else make_tuner(name, options)
-    if keep == "heldout" and not heldout:
-        raise InputError(
-            "weights are to be chosen on held-out text, but there is none",
-            remedy="give a held-out source and its references",
-        )
+    _check(seed, threads, keep, heldout, iterations)
     directory = None if run is None else RunDirectory(run)
     setup = Setup(measure, bounds or {}, dict(fixed or {}), threads, seed)
+    named = _named(source, setup)
     loop: Loop
     if isinstance(algorithm, Online) and algorithm.live and isinstance(source, Live) and not merged:
         iterations = algorithm.passes if iterations is None else iterations
         loop = Passes(replace(algorithm, passes=iterations), source, setup)
     else:
+        if isinstance(algorithm, Online):
+            algorithm.check_at_hand()
         iterations = ITERATIONS if iterations is None else iterations
         loop = Batch(algorithm, setup)
     settings = {
@@ -143,10 +160,18 @@ def tune_live(
         "seed": seed,
         "keep": keep,
         "iterations": iterations,
+        "stop": stop,
         "merged": merged,
+        "fixed": setup.fixed,
+        "bounds": setup.bounds,
         "digest": _digests(source, heldout, start),
+        "measure": settings_of(measure),
+        "tuner": settings_of(algorithm),
+        **_told(source, heldout),
         **dict(config or {}),
     }
+
+    start = within(Weights(start), setup.bounds, setup.fixed, named)
 
     def decode(where: Source, weights: Mapping[str, float], k: int | None) -> Spaces:
         before = time.perf_counter()
@@ -162,7 +187,7 @@ def tune_live(
         return [output(decode(other, weights, 1), weights)[0] for other in heldout]
 
     with Journal(directory, settings, resume, listen) as journal:
-        weights, done, best, curve = Weights(start), 0, dict[str, Any](), list[float]()
+        weights, done, best, curve = start, 0, dict[str, Any](), list[float]()
         texts: dict[str, list[str]] = {}
         if journal.point is not None:
             assert directory is not None, "only a run directory has checkpoints"
@@ -183,6 +208,7 @@ def tune_live(
             others = scored(weights)
             best = {"iteration": 0, "score": score, "heldout": others, "weights": weights}
             best |= {"start": score, "heldout_start": others, "ended": False}
+            best |= {"peak": others[0] if keep == "heldout" else score, "peaked": 0}
             _save(directory, 0, found)
         spaces = loop.spaces
         journal.event(
@@ -204,6 +230,7 @@ def tune_live(
             options=settings["options"],
             runs=1,
             folds=0,
+            **_idle(source, setup, start, spaces),
         )
         if journal.point is None and directory is not None:
             _checkpoint(journal, 0, weights, best, curve, clock, {})
@@ -226,12 +253,13 @@ def tune_live(
             curve.append(score)
             moved = weights.change(old)
             rank = others[0] if keep == "heldout" else score
-            reached = best["heldout"][0] if keep == "heldout" else best["score"]
-            better = rank > reached if measure.higher_is_better else rank < reached
+            better = rank > best["peak"] if measure.higher_is_better else rank < best["peak"]
+            if better:
+                best |= {"peak": rank, "peaked": number}
             if better or keep == "last":
                 best |= {"iteration": number, "score": score, "heldout": others, "weights": weights}
                 texts["after"] = shown
-            tired = loop.k is None and number - best["iteration"] >= PATIENCE
+            tired = loop.k is None and number - best["peaked"] >= PATIENCE
             best["ended"] = step.last or moved <= stop or tired
             journal.event(
                 "epoch",
@@ -269,6 +297,7 @@ def tune_live(
             nonzero=final.nonzero,
             refused=_refused(measure, start, final, weights, best, keep),
             curve=curve,
+            idle_limits=idle_limits(loop.names, setup.bounds, setup.fixed),
         )
         final.meta.update(
             tuner=result.tuner,
@@ -304,6 +333,52 @@ def tune_live(
                 directory.save_changes(changes(measure, rows, both, spaces))
             directory.finish(result.to_json())
     return result
+
+
+def _check(
+    seed: int, threads: int, keep: Keep, heldout: Sequence[Source], iterations: int | None
+) -> None:
+    check_request(seed, threads, keep)
+    if keep == "heldout" and not heldout:
+        raise InputError(
+            "weights are to be chosen on held-out text, but there is none",
+            remedy="give a held-out source and its references",
+        )
+    if iterations is not None and iterations < 1:
+        raise InputError(f"{iterations} iterations", remedy="give at least one")
+
+
+def _named(source: Source, setup: Setup) -> list[str]:
+    """Return the features that have a weight from the start because of their limits.
+
+    Refuses limits that cannot be, and names that no feature of the model can have. What a command
+    may find is not known, so its limits wait for the features.
+    """
+    check_limits(setup.bounds, setup.fixed)
+    if not isinstance(source, Live):
+        return []
+    dense = source.model.decoder.dense
+    names = [name for name in {**setup.bounds, **setup.fixed} if not is_pattern(name)]
+    sparse = [name for name in names if name not in dense]
+    unknown = {*source.model.unknown(dict.fromkeys(sparse, 1.0))}
+    if source.model.templates is not None:
+        # Only dense features have names without a prefix.
+        unknown |= {name for name in sparse if ":" not in name}
+    for name in sparse:
+        if name in unknown:
+            raise no_feature(name, dense)
+    return [*dense, *names]
+
+
+def _idle(source: Source, setup: Setup, start: Weights, spaces: Spaces) -> dict[str, list[str]]:
+    """Return weights and limits without a feature so far; of our own models more may come."""
+    if isinstance(source, Live):
+        return {}
+    known = set(spaces.names)
+    return {
+        "idle_weights": [name for name, value in start.items() if value and name not in known],
+        "idle_limits": idle_limits([*start, *spaces.names], setup.bounds, setup.fixed),
+    }
 
 
 def _checkpoint(
@@ -354,6 +429,12 @@ def _digests(
         name: hashlib.sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()
         for name, value in inputs.items()
     }
+
+
+def _told(source: Source, heldout: Sequence[Source]) -> dict[str, object]:
+    """Return what each source tells of its settings."""
+    named = {"source": source} | {f"held-out {n}": each for n, each in enumerate(heldout, 1)}
+    return {name: each.told() for name, each in named.items() if hasattr(each, "told")}
 
 
 def _arrays(weights: Weights) -> State:

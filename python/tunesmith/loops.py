@@ -23,10 +23,14 @@ from tunesmith.features import Vector, Weights
 from tunesmith.linesearch import LISTED
 from tunesmith.metrics import Metric
 from tunesmith.moments import Within
+from tunesmith.runs.checkpoint import unpacked
 from tunesmith.sources import Live
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Translator
 from tunesmith.tuning import Bounds, limits, may_match
+
+# What a pass may know of the hypotheses it has seen.
+GAINS = ("model", "oracle", "prediction", "spread")
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class Loop(Protocol):
     def spaces(self) -> Spaces:
         """Everything that was kept of the decodings."""
 
+    @property
+    def names(self) -> list[str]:
+        """The features that were met, and those that had a weight before."""
+
 
 class Batch:
     """Decodings are merged, and a tuner optimises on all of them."""
@@ -88,6 +96,11 @@ class Batch:
         """Everything that was decoded so far."""
         assert self._spaces is not None, "nothing has been decoded yet"
         return self._spaces
+
+    @property
+    def names(self) -> list[str]:
+        """The features of everything that was decoded so far."""
+        return self.spaces.names
 
     def add(self, found: Spaces) -> None:
         """Merge lists into lists, forests into forests."""
@@ -113,17 +126,17 @@ class Batch:
         if isinstance(spaces, Pools) and spaces.hypotheses == self._known:
             return Step(weights, {}, last=True)
         self._known = spaces.hypotheses
-        lower, upper = limits(spaces.names, setup.bounds, setup.fixed)
+        lower, upper = limits(spaces.names, setup.bounds, setup.fixed, growing=True)
         task = Task(spaces, setup.metric, lower, upper, setup.threads)
         start = task.clip(spaces.vector(weights))
         # Weights at hand do not compete: what they choose from has been shaped by them.
-        chosen, best, score = start, -np.inf, 0.0
+        chosen, best, score, facts = start, -np.inf, 0.0, Facts()
         for epoch in self._tuner.epochs(task, start, setup.seed + self._added, None):
             if not np.isfinite(epoch.weights).all():
                 continue
             reached, gain = task.evaluate(epoch.weights)
             if gain > best:
-                chosen, best, score = epoch.weights, gain, reached
+                chosen, best, score, facts = epoch.weights, gain, reached, epoch.facts
         if best == -np.inf:
             score, best = task.evaluate(start)
         chosen = self._scaled(task, chosen, start, best)
@@ -132,7 +145,12 @@ class Batch:
         oracle = spaces.score(setup.metric, spaces.oracle(setup.metric, chosen))
         return Step(
             proposed,
-            {"projected": score, "oracle_score": oracle, "hypotheses": spaces.hypotheses},
+            {
+                **{key: facts[key] for key in GAINS if facts.get(key) is not None},
+                "projected": score,
+                "oracle_score": oracle,
+                "hypotheses": spaces.hypotheses,
+            },
             {"known": np.array([self._known])},
             optimise_seconds=time.perf_counter() - began,
         )
@@ -175,12 +193,18 @@ class Passes:
         self._spaces: Spaces | None = None
         self._epochs: Iterator[Epoch] | None = None
         self._latest: Spaces | None = None
+        self._names: list[str] = []
 
     @property
     def spaces(self) -> Spaces:
         """The translations at the start."""
         assert self._spaces is not None, "nothing has been decoded yet"
         return self._spaces
+
+    @property
+    def names(self) -> list[str]:
+        """The features that any pass has met so far, and those of the weights at the start."""
+        return self._names
 
     def add(self, found: Spaces) -> None:
         """Keep what was decoded first, and for gains in context what was decoded last."""
@@ -190,6 +214,7 @@ class Passes:
     def restore(self, start: Weights, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Begin again from the same start, or go on after the pass whose state is given."""
         names = list(dict.fromkeys([*self.spaces.names, *start]))
+        self._names = unpacked(state["names"]) if "names" in state else names
         setup = self._setup
         lower, upper = limits(names, setup.bounds, setup.fixed, growing=True)
         task = Stream(
@@ -219,10 +244,11 @@ class Passes:
             return Step(weights, {}, last=True)
         facts = dict(epoch.facts)
         facts.pop("weight_change")
+        self._names = epoch.names or self._names
         seconds = {part: facts.pop(part) for part in ("optimise_seconds", "decode_seconds")}
         # Zeros of features that the model always has are worth knowing.
         found = Weights.from_vector(
-            epoch.names or self.spaces.names,
+            self._names,
             epoch.weights,
             drop_zeros=True,
             always=frozenset(self._source.model.decoder.dense),
@@ -256,6 +282,12 @@ class Stream(Task):
         """Return the weights within their bounds; those of new features are so already."""
         known = len(self.lower)
         return np.concatenate([np.clip(weights[:known], self.lower, self.upper), weights[known:]])
+
+    def limit(self, learner: _core.Learner) -> None:
+        """Give features that a learner has met on the way their limits."""
+        if may_match(self.setup.bounds, self.setup.fixed):
+            lower, upper = limits(learner.names, self.setup.bounds, self.setup.fixed, growing=True)
+            learner.bound(lower.tolist(), upper.tolist())
 
     def walk(
         self, learner: _core.Learner, order: npt.NDArray[np.uint32], epoch: int, online: Online
@@ -321,9 +353,8 @@ class Stream(Task):
     ) -> Facts:
         began, known = time.perf_counter(), learner.size
         spaces = found.taken_by(learner)
-        if learner.size > known and may_match(self.setup.bounds, self.setup.fixed):
-            lower, upper = limits(learner.names, self.setup.bounds, self.setup.fixed, growing=True)
-            learner.bound(lower.tolist(), upper.tolist())
+        if learner.size > known:
+            self.limit(learner)
         table = spaces.table(self.metric, self.threads)
         seen = learner.visit(spaces.core, table, np.ascontiguousarray(batch), epoch)
         spent = time.perf_counter() - began

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,17 @@ from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.moments import recover_weights
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
+from tunesmith.runs.config import settings_of
 from tunesmith.significance import paired_bootstrap, paired_randomisation
 from tunesmith.spaces import Pools, Positions, Spaces
 
 Bounds = Mapping[str, tuple[float, float]]
+Keep = Literal["best", "last", "heldout"]
 Listener = Callable[[dict[str, Any]], None]
 
 SHOWN_WEIGHTS = 50
 SHOWN_CHANGES = 200
+SHOWN_NAMES = 12
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def tune(
     folds: int = 0,
     seeds: int = 1,
     seed: int = 1,
-    keep: Literal["best", "last", "heldout"] = "best",
+    keep: Keep = "best",
     bounds: Bounds | None = None,
     fixed: Mapping[str, float] | None = None,
     second_metric: str | Metric | None = None,
@@ -109,7 +112,8 @@ def tune(
     began = time.perf_counter()
     metric = get_metric(metric)
     algorithm = tuner if tuner is not None else make_tuner(preset, options)
-    _check(pools, heldout, folds, seeds, seed, keep)
+    check_request(seed, threads, keep)
+    _check(pools, heldout, folds, seeds, keep)
     names = pools.names
     lower, upper = limits(names, bounds or {}, fixed or {})
     task = Task(pools, metric, lower, upper, threads)
@@ -148,6 +152,7 @@ def tune(
         "seeds": seeds,
         "folds": folds,
         "keep": keep,
+        "tuner": settings_of(algorithm),
         "digest": None if run is None else _digest(task, held, begin),
         **dict(config or {}),
     }
@@ -260,25 +265,67 @@ def limits(
 ) -> tuple[Vector, Vector]:
     """Return lower and upper bounds of the named weights.
 
-    Refuses a name that there is not, and a pattern that matches nothing unless there may be more
+    Refuses a name that there is not, and a pattern that matches nothing, unless there may be more
     names later (`growing`).
     """
+    check_limits(bounds, fixed)
     lower = np.full(len(names), -np.inf)
     upper = np.full(len(names), np.inf)
-    ranges = [*bounds.items(), *((name, (value, value)) for name, value in fixed.items())]
-    for pattern, (low, high) in ranges:
-        if not low <= high:
-            raise InputError(
-                f"the bounds of {pattern!r} are {low} and {high}", remedy="give the lower one first"
-            )
-        places = [i for i, name in enumerate(names) if name == pattern] or [
-            i for i, name in enumerate(names) if fnmatchcase(name, pattern)
-        ]
-        if not places and not (growing and is_pattern(pattern)):
-            shown = ", ".join(names[:12])
-            raise InputError(f"no feature is called {pattern!r}", remedy=f"there are {shown}")
+    for pattern, (low, high) in _ranges(bounds, fixed):
+        places = _places(names, pattern)
+        if not places and not growing:
+            raise no_feature(pattern, names)
         lower[places], upper[places] = low, high
     return lower, upper
+
+
+def check_limits(bounds: Bounds, fixed: Mapping[str, float]) -> None:
+    """Refuse limits that no weight can keep to."""
+    for name, (low, high) in _ranges(bounds, fixed):
+        if not low <= high:
+            raise InputError(
+                f"the bounds of {name!r} are {low} and {high}", remedy="give the lower one first"
+            )
+
+
+def no_feature(name: str, names: Sequence[str]) -> InputError:
+    """Return what to say of limits for a feature that there is not."""
+    return InputError(
+        f"no feature is called {name!r}", remedy=f"there are {', '.join(names[:SHOWN_NAMES])}"
+    )
+
+
+def idle_limits(names: Sequence[str], bounds: Bounds, fixed: Mapping[str, float]) -> list[str]:
+    """Return the names and patterns of limits that are those of no feature."""
+    return [pattern for pattern in {**bounds, **fixed} if not _places(names, pattern)]
+
+
+def within(
+    weights: Weights, bounds: Bounds, fixed: Mapping[str, float], names: Sequence[str] = ()
+) -> Weights:
+    """Return weights within their limits, also those of `names` where zero is not."""
+    if not (bounds or fixed):
+        return weights
+    every = list(dict.fromkeys([*weights, *names]))
+    vector = np.clip(weights.vector(every), *limits(every, bounds, fixed, growing=True))
+    return weights.replaced(
+        {
+            name: value
+            for name, value in zip(every, vector.tolist(), strict=True)
+            if value or name in weights
+        }
+    )
+
+
+def _ranges(bounds: Bounds, fixed: Mapping[str, float]) -> list[tuple[str, tuple[float, float]]]:
+    return [*bounds.items(), *((name, (value, value)) for name, value in fixed.items())]
+
+
+def _places(names: Sequence[str], pattern: str) -> list[int]:
+    """Return where the name is, or where those are that match it."""
+    return [i for i, name in enumerate(names) if name == pattern] or [
+        i for i, name in enumerate(names) if fnmatchcase(name, pattern)
+    ]
 
 
 def is_pattern(name: str) -> bool:
@@ -319,9 +366,17 @@ def _average(task: Task, runs: Sequence[Vector]) -> Vector:
     return average_direction(runs)
 
 
-def _check(
-    pools: Spaces, heldout: Spaces | None, folds: int, seeds: int, seed: int, keep: str
-) -> None:
+def check_request(seed: int, threads: int, keep: str) -> None:
+    """Refuse what no tuning takes."""
+    if not 0 <= seed < 2**63:
+        raise InputError(f"the seed is {seed}", remedy="give a number from 0 on, below 2**63")
+    if threads < 0:
+        raise InputError(f"{threads} threads", remedy="give their number, or 0 for one per core")
+    if keep not in get_args(Keep):
+        raise InputError(f"keep is {keep!r}", remedy=f"use one of {', '.join(get_args(Keep))}")
+
+
+def _check(pools: Spaces, heldout: Spaces | None, folds: int, seeds: int, keep: str) -> None:
     if pools.hypotheses == 0:
         raise InputError("the lists hold no hypotheses", remedy="check the n-best file")
     if not pools.names:
@@ -332,8 +387,6 @@ def _check(
         raise InputError(f"{folds} folds of {pools.sentences} sentences", remedy="give 2 or more")
     if seeds < 1:
         raise InputError(f"{seeds} runs", remedy="give at least one seed")
-    if not 0 <= seed < 2**63:
-        raise InputError(f"the seed is {seed}", remedy="give a number from 0 on")
     if keep == "heldout" and heldout is None:
         raise InputError(
             "weights are to be chosen on held-out lists, but there are none",

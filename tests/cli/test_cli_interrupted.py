@@ -65,6 +65,38 @@ def test_a_stopped_run_resumes_to_the_same_weights(
     assert not [name for name in listing(tmp_path) if name.endswith(".part")]
 
 
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_decoder_ends_with_the_run_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
+    for name, text in (("src", "a b\n"), ("tgt", "a b\n"), ("start", "f 1\n")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tmp").mkdir()
+    # A decoder that starts another process, which does not care to be asked.
+    other = f"trap '' TERM; echo $$ > {tmp_path / 'begun'}; sleep 100; {{weights}} {{source}}"
+    script = f"({other}) & sleep 100"
+    words = ("tune", "--command", script, "-s", tmp_path / "src", "-r", tmp_path / "tgt")
+    with subprocess.Popen(
+        [*COMMAND, *map(str, words), "-w", str(tmp_path / "start")],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    ) as running:
+        until = time.monotonic() + 60
+        while not (tmp_path / "begun").exists() or not (tmp_path / "begun").read_text():
+            assert running.poll() is None and time.monotonic() < until
+            time.sleep(0.02)
+        running.send_signal(how)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 128 + how
+    assert err == ("error: interrupted\n" if how == signal.SIGINT else "")
+    assert not list((tmp_path / "tmp").iterdir())
+    # Dead processes are there until somebody has taken note of it.
+    until = time.monotonic() + 20
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < until:
+            os.killpg(int((tmp_path / "begun").read_text()), 0)
+            time.sleep(0.02)
+
+
 def test_a_finished_run_tells_its_result_again(sample: Sample, tmp_path: Path) -> None:
     words = "rerank", "tune", *sample.dev, "-t", "mert", "--run", tmp_path / "run", "--json"
     first = tunesmith(*words)

@@ -69,8 +69,11 @@ def test_presets_lists_every_tuner_and_explains_each() -> None:
         ran = tunesmith("presets", name)
         assert ran.code == 0
         options = tunesmith("presets", name, "--json").object[name]
-        for key in options:
-            assert re.search(rf"^{key} ", ran.out, re.MULTILINE)
+        for key, told in options.items():
+            listed = ran.out.partition("\nOptions")[2]
+            (line,) = re.findall(rf"^{key} .*$", listed, re.MULTILINE)
+            assert told.keys() == {"default", "allowed", "meaning"}
+            assert told["allowed"] in line and told["meaning"] in line
     ran = tunesmith("presets", "merd")
     assert ran.code == 2
     assert "no tuner named 'merd'" in ran.err

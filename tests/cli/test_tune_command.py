@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from running import Ran, on_a_terminal, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
+from tunesmith.cli.tune import seconds
+from tunesmith.live import LiveResult
 from tunesmith.reading import read_weights
 from tunesmith.runs import RunDirectory, fingerprint
 
@@ -85,11 +88,20 @@ def test_held_out_texts_come_in_pairs(world: Path) -> None:
     twice = (*pair, "--heldout", world / "dev.src", world / "dev.tgt")
     ran = tunesmith(*asked(world, "phrase", *twice, "--epochs", 1, "--json", "-t", "kbmira"))
     assert ran.code == 0, ran.err
-    assert len(ran.object["heldout"]) == 2
-    assert ran.object["heldout"][1] == ran.object["tuned"]
-    ran = tunesmith(*asked(world, "phrase", "--heldout", world / "test.src", "--json"))
-    assert ran.code == 2
-    assert "--heldout SOURCE REFERENCE" in ran.err
+    found = ran.object["heldout"]
+    assert len(found) == 2
+    assert found[1] == ran.object["tuned"]
+    for bad in (
+        ("--heldout", world / "test.src", "--json"),
+        ("--heldout", "--epochs", 1),
+        ("--epochs", 1, "--heldout"),
+    ):
+        ran = tunesmith(*asked(world, "phrase", *bad))
+        assert ran.code == 2
+        assert "(give both: --heldout SOURCE REFERENCE)" in ran.err
+    joined = (f"--heldout={world / 'test.src'}", world / "test.tgt")
+    again = tunesmith(*asked(world, "phrase", *joined, "--epochs", 1, "--json", "-t", "kbmira"))
+    assert again.object["heldout"] == found[:1]
 
 
 def test_a_regime_is_chosen_by_name(world: Path) -> None:
@@ -224,10 +236,41 @@ def test_every_epoch_has_a_line(world: Path) -> None:
     assert [line.split()[0] for line in lines] == ["1", "2"]
     assert {len(line) for line in lines} == {len(heads)}
     assert lines[0].split()[1] == f"{ran.object['curve'][1]:.2f}" == lines[0].split()[3]
-    # Batch tuners know neither gains nor spread.
-    ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--json"))
-    assert ran.err.splitlines()[2].split() == ["epoch", "score", "non-zero", "decode", "optimise"]
+    # Batch tuners know what they expect, and gains where they look at single sentences.
+    for tuner, gains in (
+        ("mert", []),
+        ("kbmira", ["model", "oracle", "prediction", "spread"]),
+    ):
+        ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--json", "-t", tuner))
+        heads = ["epoch", "score", "projected", *gains, "non-zero", "decode", "optimise"]
+        assert ran.err.splitlines()[2].split() == heads
     assert "prediction" in on_a_terminal(*words, columns=120)
+
+
+def test_weights_that_are_written_nowhere_are_printed(world: Path, tmp_path: Path) -> None:
+    words = asked(world, "phrase", "--epochs", 1)
+    weights = tmp_path / "w.toml"
+    told = tunesmith(*words, "--out", weights)
+    assert "kept nowhere" not in told.err
+    ran = tunesmith(*words)
+    assert "the weights are kept nowhere else (--out FILE or --run DIR" in ran.err
+    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)$", ran.out.partition("\nWeights\n")[2], re.M))
+    assert found == {name: f"{value:+.6g}" for name, value in Weights.load(weights).items()}
+    assert tunesmith(*words, "--json").object["weights"] == Weights.load(weights)
+
+
+@pytest.mark.parametrize("option", ["--nbest", "--epochs"])
+def test_numbers_have_a_limit(world: Path, option: str) -> None:
+    ran = tunesmith(*asked(world, "phrase", option, 1_000_001))
+    assert ran.code == 2
+    assert f"'{option}'" in ran.err and "1000000" in ran.err
+
+
+def test_parts_that_are_more_than_the_whole_are_told_as_sums() -> None:
+    result = LiveResult("mira", "bleu", "", Weights({}), 1.0, 2.0, [], [], 1, 1.2, 1.3, 0.1, 0)
+    assert seconds(result) == "1.2; summed over threads, 1.3 decoding, 0.1 optimising"
+    told = seconds(replace(result, decode_seconds=1.0))
+    assert told == "1.2, 1.0 of them decoding, 0.1 optimising"
 
 
 def test_all_held_out_texts_are_in_events_and_report(world: Path, tmp_path: Path) -> None:
@@ -393,6 +436,57 @@ def test_blank_references_are_refused_by_line_with_what_can_be_done(world: Path)
     assert ran.code == 2
     remedy = "fill it in, or take the line out of source and references"
     assert f"{blank}:5: the reference is blank ({remedy})" in ran.err
+    ran = tunesmith("tune", world / "model", "-s", world / "dev.src", "-r", blank, "-r", blank)
+    assert f"{blank}:5: all references are blank ({remedy})" in ran.err
+
+
+def test_a_sentence_may_have_fewer_references_than_others(world: Path) -> None:
+    some, lines = world / "some.tgt", (world / "dev.tgt").read_text().splitlines()
+    some.write_text("\n".join([*(["other words"] * 4), *([""] * (len(lines) - 4)), ""]))
+    for order in ([world / "dev.tgt", some], [some, world / "dev.tgt"]):
+        both = [word for file in order for word in ("-r", file)]
+        texts = ("-s", world / "dev.src", *both, "-w", world / "phrase.toml")
+        ran = tunesmith("tune", world / "model", *texts, "--epochs", 1, "--json")
+        assert ran.code == 0, ran.err
+        assert ran.object["signature"].startswith("nrefs:var|")
+
+
+def test_limits_that_nothing_has_are_told(world: Path) -> None:
+    ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--fix", "XX*=1"))
+    assert "warning: limits without effect, for no feature is called XX* (correct" in ran.err
+    assert "XX" not in tunesmith(*asked(world, "phrase", "--epochs", 1, "--fix", "lm=1")).err
+
+
+def test_what_a_command_has_no_features_for_is_told(moses: Path) -> None:
+    start = moses / "start.txt"
+    start.write_text("Good0 0\nNoise0 1\nnone 2\n")
+    script = f"{sys.executable} {moses / 'plain.py'} {{weights}} {moses / 'dev.src'}"
+    (moses / "plain.py").write_text(
+        "import sys\n"
+        "for number, line in enumerate(open(sys.argv[2])):\n"
+        "    print(f'{number} ||| {line.strip()} ||| Good0= 0 Noise0= 1 ||| 0')\n"
+        "    print(f'{number} ||| {line.strip()} end ||| Good0= 1 Noise0= 0 ||| -1')\n"
+    )
+    texts = ("--source", moses / "dev.src", "-r", moses / "dev.tgt", "-w", start)
+    ran = tunesmith("tune", "--command", script, *texts, "--bound", "Godo0=0:", "--epochs", 1)
+    assert "warning: the command has no {source}" in ran.err
+    assert f"warning: {start}: weights without effect" in ran.err and "none" in ran.err
+    assert "warning: limits of Godo0: no list has such a feature so far" in ran.err
+
+
+def test_a_mistake_leaves_the_run_directory_free(world: Path, tmp_path: Path) -> None:
+    start = tmp_path / "start.txt"
+    start.write_text("f 1\n")
+    texts = ("--source", world / "dev.src", "-r", world / "dev.tgt", "-w", start)
+    run = ("--run", tmp_path / "run")
+    for command in ("false {weights} {source}", "echo rubbish {weights} {source}"):
+        ran = tunesmith("tune", "--command", command, *texts, *run)
+        assert ran.code == 2
+        assert "already holds a run" not in ran.err
+    for bad in (("--bound", "lm=2:1"), ("--fix", "nosuch=1")):
+        assert tunesmith(*asked(world, "phrase", *bad, *run)).code == 2
+    ran = tunesmith(*asked(world, "phrase", "--epochs", 1, *run))
+    assert ran.code == 0, ran.err
 
 
 def test_what_does_not_fit_is_refused(world: Path) -> None:

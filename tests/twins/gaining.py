@@ -54,7 +54,7 @@ class BackgroundGain(SentenceGain):
 
 
 class ContextGain(SentenceGain):
-    """What the previous epoch's weights choose with this sentence exchanged, differences times N."""
+    """What the last epoch's weights choose with this sentence exchanged, differences times N."""
 
     def __init__(self, lists: Lists, scale: str = "one") -> None:
         super().__init__(lists, scale)

@@ -22,14 +22,15 @@ from twins.toy import POOR, make_world
 from tunesmith import Weights, _core, select, update
 from tunesmith.drivers import Epoch, Online, Task, Tuner, with_regime
 from tunesmith.errors import InputError
-from tunesmith.live import Keep, LiveResult, tune_live
+from tunesmith.live import LiveResult, tune_live
 from tunesmith.loops import Batch, Passes, Setup
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.runs import RunDirectory
-from tunesmith.sources import Live
+from tunesmith.sources import Command, Live
 from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.translation import Kind, Model, Translator
+from tunesmith.tuning import Keep
 
 ONLINE = [name for name in PRESETS if isinstance(tuner := make_tuner(name), Online) and tuner.live]
 Array = npt.NDArray[np.float64]
@@ -144,6 +145,69 @@ def test_a_run_names_the_input_that_is_not_the_same(world: Path, tmp_path: Path)
         run(POOR["phrase"], [], resume=True)
 
 
+@dataclass(frozen=True)
+class Proposing:
+    """A tuner that has its mind made up."""
+
+    weights: Mapping[str, float]
+
+    def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
+        yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
+
+
+@dataclass(frozen=True)
+class Slow(Proposing):
+    """A tuner with an option."""
+
+    rate: float = 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"fixed": {"lm": 0.25}}, "fixed.lm was not given, now 0.25"),
+        ({"bounds": {"lm": (0.0, 1.0)}}, r"bounds.lm was not given, now \[0.0, 1.0\]"),
+        ({"stop": 0.5}, "stop was 1e-05, now 0.5"),
+        ({"metric": "bleu:tokenize=none,lowercase=yes"}, "measure.lowercase was false, now true"),
+        ({"tuner": Slow({"lm": 1.0}, 2.0)}, "tuner.rate was 0.5, now 2.0"),
+        ({"k": 7}, "source.k was 30, now 7"),
+        ({"space": "forest"}, 'source.space was "list", now "forest"'),
+        ({"settings": {"stack": 3.0}}, "source.settings.stack was not given, now 3.0"),
+        ({"density": 9.0}, "source.density was 50.0, now 9.0"),
+        ({"tokenized": True}, "source.tokenized was false, now true"),
+        ({"templates": ["rule-id"]}, r"source.templates was \[\], now"),
+    ],
+)
+def test_a_run_names_the_setting_that_is_not_the_same(
+    world: Path, changed: dict[str, Any], told: str
+) -> None:
+    def run(resume: bool, given: dict[str, Any]) -> LiveResult:
+        given = {"k": 30, "tuner": Slow({"lm": 1.0}), "threads": 1 + resume, **given}
+        of_source = {"k", "space", "settings", "density", "tokenized"}
+        made = source(
+            *(world, "phrase", *given.pop("templates", ())),
+            **{key: given.pop(key) for key in of_source & given.keys()},
+        )
+        options: dict[str, Any] = {"iterations": 1, "run": world / "settings", "resume": resume}
+        return tune_live(made, POOR["phrase"], **options, **given)
+
+    # The same run for all of them; other threads are no other setting.
+    run((world / "settings").is_dir(), {})
+    with pytest.raises(InputError, match=f"another configuration: (.*; )?{told}"):
+        run(True, changed)
+
+
+def test_a_run_names_the_command_that_is_not_the_same(tmp_path: Path) -> None:
+    def run(command: str, **more: Any) -> LiveResult:
+        made = Command(f"test -f {{weights}} && {command}", ["ein haus"], [["a house"]])
+        options = {"tuner": Proposing({"f": 1.0}), "iterations": 1, "run": tmp_path / "run"}
+        return tune_live(made, {"f": 0.5}, **options, **more)
+
+    run("echo '0 ||| a house ||| f= 1 ||| 1'")
+    with pytest.raises(InputError, match=r"another configuration: source\.command was"):
+        run("echo '0 ||| a house ||| f= 2 ||| 1'", resume=True)
+
+
 def test_forests_are_pruned_and_keep_their_best(world: Path) -> None:
     whole = source(world, "hiero", space="forest", density=None).decode(POOR["hiero"])
     pruned = source(world, "hiero", space="forest", density=2.0).decode(POOR["hiero"])
@@ -203,8 +267,92 @@ def test_bounds_hold_for_features_that_are_met_later(world: Path) -> None:
     met = [value for name, value in found.weights.items() if name.startswith("PT:")]
     assert met
     assert all(0.0 <= value <= 0.001 for value in met)
-    with pytest.raises(InputError, match="no feature is called 'PT'"):
-        learn(world, tuner, "rule-id", iterations=1, bounds={"PT": (0.0, 1.0)})
+    assert found.idle_limits == []
+
+
+@pytest.mark.parametrize("regime", ["batch=1", "shards=2"])
+def test_bounds_of_features_that_are_met_later_hold_after_a_stop(
+    world: Path, tmp_path: Path, regime: str
+) -> None:
+    tuner = cast(Online, with_regime(make_tuner("mira", {"c": 0.5}), regime))
+    bounds = {"PT:*": (0.0, 0.001)}
+
+    def stop(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch" and event["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    def run(name: str, **more: Any) -> LiveResult:
+        where = {"run": tmp_path / name, "iterations": 4, "keep": "last", "bounds": bounds}
+        return learn(world, tuner, "rule-id", **where, **more)
+
+    whole = run("whole")
+    assert all(0 <= weight <= 0.001 for name, weight in whole.weights.items() if "PT:" in name)
+    with pytest.raises(KeyboardInterrupt):
+        run("stopped", listen=stop)
+    assert dict(run("stopped", resume=True).weights) == dict(whole.weights)
+
+
+@pytest.mark.parametrize("preset", ["mira", "kbmira"])
+def test_limits_may_name_what_a_template_has_not_found_yet(world: Path, preset: str) -> None:
+    some = learn(world, cast(Online, make_tuner("mira")), "rule-id", iterations=1)
+    met = next(name for name in some.weights if name.startswith("PT:"))
+    limits: dict[str, Any] = {
+        "fixed": {met: 0.25, "PT:never~met": 0.0},
+        "bounds": {"TB:*": (0.0, 1.0)},
+    }
+    tuner = cast(Online, make_tuner(preset))
+    found = learn(world, tuner, "rule-id", iterations=2, keep="last", **limits)
+    assert found.weights[met] == 0.25
+    assert "TB:*" in found.idle_limits and met not in found.idle_limits
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"bounds": {"lm": (2.0, 1.0)}}, "lower one first"),
+        ({"fixed": {"lm": np.nan}}, "lower one first"),
+        ({"fixed": {"nosuch": 1.0}}, "no feature is called 'nosuch'.*there are .*lm"),
+        ({"bounds": {"PT": (0.0, 1.0)}}, "no feature is called 'PT'"),
+        ({"fixed": {"TB:a~b": 1.0}}, "no feature is called 'TB:a~b'"),
+        ({"tuner": with_regime(make_tuner("mira"), "delay=2"), "merged": True}, "cannot be late"),
+        ({"tuner": with_regime(make_tuner("kbmira"), "delay=2")}, "cannot be late"),
+        ({"keep": "foo"}, "keep is 'foo'.*best, last, heldout"),
+        ({"keep": "heldout"}, "there is none"),
+        ({"iterations": 0}, "0 iterations.*at least one"),
+        ({"threads": -1}, "-1 threads.*0 for one per core"),
+        ({"seed": -1}, "the seed is -1.*from 0 on"),
+        ({"seed": 2**63}, "the seed is"),
+    ],
+)
+@pytest.mark.parametrize("preset", ["mert", "mira"])
+def test_mistakes_are_found_before_anything_is_decoded(
+    world: Path, tmp_path: Path, preset: str, asked: dict[str, Any], message: str
+) -> None:
+    made = source(world, "phrase", "rule-id")
+    made.decode = made.found = None  # type: ignore[assignment]
+    with pytest.raises(InputError, match=message):
+        tune_live(made, POOR["phrase"], preset, run=tmp_path / "run", **asked)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("preset", ["mert", "mira"])
+def test_limits_hold_from_the_first_decoding_on(world: Path, preset: str) -> None:
+    class Watched(Live):
+        def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
+            used.append(dict(weights))
+            return super().decode(weights, k)
+
+    used: list[dict[str, float]] = []
+    made = source(world)
+    made = Watched(made.model, made.lines, made.raw_references, k=30)
+    start = {name: weight for name, weight in POOR["phrase"].items() if name != "words"}
+    limits = {"bounds": {"lm": (0.7, 0.8), "words": (0.1, 0.2)}, "fixed": {"*(e|f)": 0.125}}
+    tune_live(made, start, preset, iterations=2, **limits)  # type: ignore[arg-type]
+    assert len(used) >= 3
+    for weights in used:
+        assert 0.7 <= weights["lm"] <= 0.8 and 0.1 <= weights["words"] <= 0.2
+        fixed = [weight for name, weight in weights.items() if name.endswith("(e|f)")]
+        assert fixed and set(fixed) == {0.125}
 
 
 class Counting:
@@ -337,16 +485,6 @@ class Turning:
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         return Forests.of_lists(self.lists).prune(weights)
-
-
-@dataclass(frozen=True)
-class Proposing:
-    """A tuner that has its mind made up."""
-
-    weights: Mapping[str, float]
-
-    def epochs(self, task: Task, start: Array, seed: int, state: Any) -> Iterator[Epoch]:
-        yield Epoch(1, task.pools.vector(self.weights), {}, last=True)
 
 
 class Pointing(Proposing):
@@ -485,13 +623,52 @@ class Stubborn:
     """A tuner that raises the weight whatever the lists say."""
 
     def epochs(self, task: Any, start: Any, seed: int, state: Any = None) -> Iterator[Epoch]:
-        yield Epoch(1, start + 1.0, {}, {}, True)
+        yield Epoch(1, start + 1.0, {}, {"model": 0.5, "weight_change": 1.0}, True)
 
 
-def test_a_batch_tuner_goes_on_from_what_it_proposes_and_gives_up_after_five() -> None:
+@pytest.mark.parametrize("keep", ["best", "last", "heldout"])
+def test_a_batch_tuner_goes_on_from_what_it_proposes_and_gives_up_after_five(keep: Keep) -> None:
     source = OneMore()
-    result = tune_live(source, Weights({"f": -0.5}), tuner=Stubborn())
-    # The first decoding scored best, and is what is kept.
+    held = [OneMore()] if keep == "heldout" else []
+    result = tune_live(source, Weights({"f": -0.5}), tuner=Stubborn(), keep=keep, heldout=held)
     assert source.decoded == [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
-    assert (result.iterations, result.weights["f"], result.tuned) == (5, -0.5, result.start)
     assert result.curve[0] > max(result.curve[1:])
+    # The first decoding scored best.
+    assert result.iterations == 5
+    kept = (4.5, result.curve[-1]) if keep == "last" else (-0.5, result.start)
+    assert (result.weights["f"], result.tuned) == kept
+
+
+def test_a_resumed_run_remembers_which_decoding_was_best(tmp_path: Path) -> None:
+    def stop(event: dict[str, Any]) -> None:
+        if event.get("epoch") == 4:
+            raise KeyboardInterrupt
+
+    def run(**more: Any) -> LiveResult:
+        options: dict[str, Any] = {"tuner": Stubborn(), "keep": "last", "run": tmp_path / "run"}
+        return tune_live(source, Weights({"f": -0.5}), **options, **more)
+
+    source = OneMore()
+    with pytest.raises(KeyboardInterrupt):
+        run(listen=stop)
+    assert run(resume=True).iterations == 5
+
+
+def test_what_a_tuner_knows_of_its_best_epoch_is_told_of_the_decoding() -> None:
+    events: list[dict[str, Any]] = []
+    tune_live(
+        *(OneMore(), Weights({"f": -0.5})), tuner=Stubborn(), iterations=1, listen=events.append
+    )
+    (told,) = [event for event in events if event["event"] == "epoch"]
+    assert told["model"] == 0.5 and "projected" in told and "oracle" not in told
+
+
+def test_what_a_decoder_of_another_kind_has_no_feature_for_is_told() -> None:
+    events: list[dict[str, Any]] = []
+    options: dict[str, Any] = {"bounds": {"g*": (0, 1)}, "fixed": {"h": 0.5}, "iterations": 1}
+    start = {"f": -0.5, "idle": 1.0, "none": 0.0}
+    result = tune_live(OneMore(), start, tuner=Stubborn(), listen=events.append, **options)
+    assert events[0]["idle_weights"] == ["idle"]
+    assert events[0]["idle_limits"] == result.idle_limits == ["g*", "h"]
+    # It may have no place for them.
+    assert "h" not in result.weights

@@ -12,7 +12,14 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, InputError
-from tunesmith.presets import Range, make_tuner, preset_options
+from tunesmith.presets import (
+    MEANINGS,
+    ONLY_WITH,
+    Range,
+    explained,
+    make_tuner,
+    preset_options,
+)
 
 NAMES = {
     "mert", "pro", "kbmira", "mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow",
@@ -137,11 +144,51 @@ def test_both_learners_of_hildreth_have_the_rate_of_the_paper() -> None:
     assert weights_of(**either) == weights_of(**either, rate=0.01) != weights_of(**either, rate=1.0)
 
 
-@pytest.mark.parametrize("options", [{"c": 0.1}, {"scale_update": True}])
-def test_what_a_perceptron_does_not_have_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"neither c nor scale_update.*learner=mira"):
-        weights_of(learner="perceptron", **options)
-    weights_of(learner="perceptron", c=0.003, scale_update=False)
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("mira-hildreth", {"learner": "perceptron", "c": 0.1}, "c has no effect with learner="),
+        ("mira-hildreth", {"learner": "perceptron", "scale-update": "yes"}, "scale_update has no"),
+        ("mira", {"decay": 0.5}, r"decay has no effect with gain=context .*gain=background"),
+        ("rm", {"decay": 0.5, "gain": "sentence"}, "decay has no effect with gain=sentence"),
+        ("kbmira", {"decay": 0.5, "gain": "context"}, "decay has no effect with gain=context"),
+        ("mira", {"history": "oracle"}, "history has no effect with gain=context"),
+        ("adagrad", {"loss": "expected", "pairs": 5}, "pairs has no effect with loss=expected "),
+        ("adagrad", {"loss": "expected", "samples": 5}, "samples has no effect"),
+        ("adagrad", {"loss": "expected", "threshold": 0.5}, "threshold has no effect"),
+        ("adagrad", {"alpha": 2.0}, r"alpha has no effect with loss=logistic.*use loss=expected"),
+    ],
+)
+def test_options_without_effect_are_refused(name: str, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=rf"{name}\.{told}"):
+        make_tuner(name, options)
+
+
+def test_options_that_say_what_holds_anyway_are_taken() -> None:
+    make_tuner("mira-hildreth", {"learner": "perceptron", "c": 0.003, "scale_update": False})
+    make_tuner("mira", {"decay": 0.9, "history": "1best"})
+    make_tuner("mira", {"decay": 0.5, "history": "oracle", "gain": "background"})
+    make_tuner("adagrad", {"loss": "expected", "alpha": 2.0})
+    make_tuner("risk", {"alpha": 2.0})
+    make_tuner("pro", {"samples": 300, "threshold": 0.1})
+
+
+def test_every_option_is_explained() -> None:
+    used = set()
+    for name in NAMES:
+        for key, told in explained(name).items():
+            used |= {key, f"{name}.{key}"}
+            assert told.meaning and told.allowed
+    assert set(MEANINGS) <= used
+    assert set(ONLY_WITH) <= used
+    mira = explained("mira")
+    assert mira["oracle"].allowed == "M-C, LU, MB"
+    assert mira["passes"][:2] == (20, "a whole number from 1 up to 1,000,000")
+    assert mira["shuffle"].allowed == "true or false"
+    assert mira["decay"].meaning.endswith("(gain=background)")
+    assert "background" not in explained("risk")["alpha"].meaning
+    assert explained("mira-hildreth")["rate"].allowed == "a number above 0 up to 1,000,000, or none"
+    assert explained("adagrad")["k"].meaning != mira["k"].meaning
 
 
 @pytest.mark.parametrize("text", ["true", "1", "Yes", "on"])

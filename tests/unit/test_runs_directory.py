@@ -48,9 +48,34 @@ def test_a_run_reads_back_what_was_written(tmp_path: Path) -> None:
 
 
 def test_create_refuses_a_directory_with_a_run(tmp_path: Path) -> None:
-    RunDirectory(tmp_path).create(CONFIG).close()
+    with RunDirectory(tmp_path).create(CONFIG) as run:
+        run.save_checkpoint({}, {})
     with pytest.raises(InputError, match=r"already holds a run.*--resume"):
         RunDirectory(tmp_path).create(CONFIG)
+
+
+def test_create_begins_again_where_a_run_came_to_no_checkpoint(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path).create(CONFIG) as run:
+        run.event("start", preset="rm")
+        run.save_epoch_weights(1, {"LM0": 0.5}, {}, run=0)
+    with RunDirectory(tmp_path).create({**CONFIG, "seed": 2}) as run:
+        assert run.config()["seed"] == 2
+        assert run.events() == []
+        assert not (tmp_path / "weights").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "result.json", "weights.toml"])
+def test_create_leaves_what_is_not_the_beginning_of_a_run(tmp_path: Path, name: str) -> None:
+    RunDirectory(tmp_path).create(CONFIG).close()
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(InputError, match="already holds a run"):
+        RunDirectory(tmp_path).create(CONFIG)
+    (tmp_path / name).unlink()
+    for other in ('{"model": "of somebody else"}', "no JSON"):
+        (tmp_path / "config.json").write_text(other)
+        with pytest.raises(InputError, match="already holds a run"):
+            RunDirectory(tmp_path).create(CONFIG)
+        assert (tmp_path / "config.json").read_text() == other
 
 
 def test_create_refuses_a_directory_with_other_files(tmp_path: Path) -> None:
@@ -164,7 +189,7 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
     assert other.stdout.readline() == b"held\n"
     with pytest.raises(InputError, match=rf"another process \({other.pid}\)"):
         RunDirectory(tmp_path).resume({"seed": 1})
-    with pytest.raises(InputError, match="already holds a run"):
+    with pytest.raises(InputError, match=rf"another process \({other.pid}\)"):
         RunDirectory(tmp_path).create({"seed": 1})
     # Looking is allowed, and the lock dies with its process.
     assert RunDirectory(tmp_path).open().config()["seed"] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,5 +22,7 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert Path("run/report.html").exists()
     told = [event["event"] for event in read_events("run/events.jsonl")]
     assert told == ["start", "epoch", "end"]
+    for module in re.findall(r"`(tunesmith\.[a-z.]+)`", PAGE):
+        import_module(module)
     written = {path.name for path in Path("run").iterdir()} - {"report.html"}
     assert all(f"`{name}`" in PAGE for name in written)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from tunesmith.translation import Model
 def command(tmp_path: Path, lines: list[str], found: list[int]) -> Command:
     listed = "".join(f"{number} ||| a house ||| f= 1 ||| 1\n" for number in found)
     (tmp_path / "lists").write_text(listed)
-    return Command(f"cat {tmp_path / 'lists'}", lines, [["a house"]] * len(lines))
+    return Command(f"cat {tmp_path / 'lists'} # {{weights}}", lines, [["a house"]] * len(lines))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,52 @@ def test_a_text_without_sentences_is_refused(tmp_path: Path, model: Model) -> No
         Live(model, [], [])
     with pytest.raises(InputError, match=r"no sentences.*give a source"):
         command(tmp_path, [], [])
+
+
+def printing(tmp_path: Path, printed: bytes) -> Command:
+    (tmp_path / "printed").write_bytes(printed)
+    script = f"test -f {{weights}}; cat {tmp_path / 'printed'}"
+    return Command(script, ["ein haus"], [["a house"]])
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        (b"0 ||| a ||| f= 1 ||| 1\nrubbish\n", "line 2, 'rubbish': found 1 of the 4 fields"),
+        (b"0 ||| a ||| f= x ||| 1\n", "line 1, '0 ||| a ||| f= x ||| 1': \"x\" is not a number"),
+        (b"0 ||| a ||| f= 1 ||| 1\n0 ||| \xff ||| f= 1 |||\n", "line 2, '0 ||| \ufffd ||| f= 1"),
+        (b"loading\n" + b"x" * 200, "line 1, 'loading': "),
+        (b"", "no hypotheses"),
+    ],
+)
+def test_lists_that_are_none_are_quoted(tmp_path: Path, printed: bytes, told: str) -> None:
+    with pytest.raises(InputError) as refused:
+        printing(tmp_path, printed).decode({"f": 1.0})
+    said = str(refused.value)
+    assert said.startswith(f"the decoder's lists cannot be read: {told}"), said
+    assert re.search(r" \(\w.*; run it by hand: test -f \{weights\}", said), said
+    assert tempfile.gettempdir() not in said.replace(str(tmp_path), "")
+
+
+def test_a_decoder_that_writes_no_lists_is_told() -> None:
+    with pytest.raises(InputError, match=r"wrote no lists into \{nbest\}.*by hand"):
+        Command("true {weights} {nbest}", ["ein haus"], [["a house"]]).decode({"f": 1.0})
+
+
+def test_a_decoder_may_speak_any_encoding_on_standard_error() -> None:
+    speak = "printf 'caf\\351 is missing\\n' >&2; exit 3; {weights}"
+    with pytest.raises(InputError, match="status 3: caf\ufffd is missing"):
+        Command(speak, ["ein haus"], [["a house"]]).decode({"f": 1.0})
+
+
+def test_a_command_without_weights_is_refused() -> None:
+    with pytest.raises(InputError, match=r"takes no weights: moses < \{source\} \(write \{weights"):
+        Command("moses < {source}", ["ein haus"], [["a house"]])
+
+
+def test_all_that_a_command_prints_is_taken(tmp_path: Path) -> None:
+    two = "echo '0 ||| a ||| f= 1 ||| 1'; echo '0 ||| b ||| f= 2 ||| 1'; test -f {weights}"
+    assert Command(two, ["ein haus"], [["a house"]]).decode({"f": 1.0}).hypotheses == 2
 
 
 @pytest.fixture(scope="module")

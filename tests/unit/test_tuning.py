@@ -396,6 +396,8 @@ def test_too_much_regularisation_is_refused_as_all_zero() -> None:
         ({"keep": "heldout"}, "there are none"),
         ({"folds": 2, "heldout": learnable(2)}, "both"),
         ({"seed": -1}, "seed"),
+        ({"keep": "foo"}, "keep is 'foo'"),
+        ({"threads": -1}, "-1 threads"),
     ],
 )
 def test_requests_that_make_no_sense_are_refused(asked: dict[str, Any], message: str) -> None:

@@ -15,6 +15,7 @@ from twins.lists import Array, learnable
 from twins.quick import QUICK
 
 from tunesmith import PRESETS, InputError, Result, jobs, select, tune, tuning, update
+from tunesmith.baselines import RandomSearch
 from tunesmith.drivers import Online
 from tunesmith.runs import RunDirectory
 
@@ -179,6 +180,13 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
             tune(pools, **{"preset": "kbmira", "run": tmp_path / "run", "resume": True} | other)
     with pytest.raises(InputError, match="already holds a run"):
         tune(pools, "kbmira", run=tmp_path / "run")
+
+
+def test_a_run_names_the_option_of_a_tuner_that_is_not_the_same(tmp_path: Path) -> None:
+    run: dict[str, Any] = {"run": tmp_path / "run", "threads": 1}
+    tune(learnable(2), tuner=RandomSearch(50), **run)
+    with pytest.raises(InputError, match=r"configuration: tuner\.tries was 50, now 60 "):
+        tune(learnable(2), tuner=RandomSearch(60), **run, resume=True)
 
 
 KILLED = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -29,10 +29,16 @@ from tunesmith.cli import (
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
+# Where a context keeps the words that it was made of.
+WORDS = "tunesmith.words"
+
 
 @contextmanager
-def no_traceback() -> Iterator[None]:
-    """End with a message and exit code 2 when something cannot be used, 130 when interrupted."""
+def no_traceback(words: Sequence[str]) -> Iterator[None]:
+    """End with a message and exit code 2 when something cannot be used, 130 when interrupted.
+
+    `words` are those of the command.
+    """
     try:
         yield
         # What is still in the buffer counts: only now it is known whether all went well.
@@ -40,7 +46,9 @@ def no_traceback() -> Iterator[None]:
     except InputError as error:
         fail(str(error), 2)
     except KeyboardInterrupt:
-        fail("interrupted (a run with --run goes on with --resume)", 130)
+        kept = any(word.partition("=")[0] == "--run" for word in words)
+        more = " (a run with --run goes on with --resume)" if kept else ""
+        fail(f"interrupted{more}", 130)
     except OSError as error:
         if error.filename is not None:
             reason = f"{error.filename}: {error.strerror or error}"
@@ -63,14 +71,19 @@ class Commands(TyperGroup):
             *("train", "inspect", "features", "tune", "translate", "lm"),
         ]
 
-    def make_context(self, *args: Any, **options: Any) -> Any:
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
         """Read the command line; this prints the help, too."""
-        with no_traceback():
-            return super().make_context(*args, **options)
+        words = tuple(args)
+        with no_traceback(words):
+            context = super().make_context(info_name, args, parent, **extra)
+            context.meta[WORDS] = words
+            return context
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with no_traceback():
+        with no_traceback(ctx.meta[WORDS]):
             return super().invoke(ctx)
 
 

@@ -20,6 +20,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from tunesmith.features import Weights
 from tunesmith.formats import Skipped
 from tunesmith.report.story import PARTS
 from tunesmith.runs.plain import plain
@@ -27,8 +28,10 @@ from tunesmith.tuning import Listener
 
 # Only a terminal has an edge: a table in a file is as wide as what it holds.
 UNBOUNDED = 10_000
+# Of the table of weights.
+SHOWN_WEIGHTS = 20
 # Of a column in the lines that tell of epochs.
-NARROWEST = 6
+NARROWEST = 7
 
 # Neither markup nor emoji: names of features and files are printed as they are.
 out = Console(
@@ -91,6 +94,16 @@ def table(title: str, *columns: str, header: bool = True) -> Table:
             column, justify="left" if number == 0 else "right", no_wrap=number > 0, overflow="fold"
         )
     return made
+
+
+def show_weights(weights: Weights) -> None:
+    """Print the largest weights."""
+    rows = table("\nWeights", "name", "weight", header=False)
+    for name, value in weights.top(SHOWN_WEIGHTS).items():
+        rows.add_row(name, f"{value:+.6g}")
+    out.print(rows)
+    if len(weights) > SHOWN_WEIGHTS:
+        out.print(f"… and {len(weights) - SHOWN_WEIGHTS:,} more", style="dim")
 
 
 def both(*listeners: Listener | None) -> Listener:
@@ -185,6 +198,7 @@ def _facts(event: dict[str, Any]) -> dict[str, str]:
     told = {
         "epoch": (event["epoch"], "d"),
         "score": (event["score"], ".2f"),
+        "projected": (event.get("projected"), ".2f"),
         "held-out": (first, ".2f"),
         **{f"held-out {place}": (score, ".2f") for place, score in enumerate(others, 2)},
         **{gain: (event.get(gain), ".4f") for gain in ("model", "oracle", "prediction")},

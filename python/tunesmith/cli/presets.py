@@ -10,7 +10,7 @@ import typer
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
 from tunesmith.errors import InputError
-from tunesmith.presets import PRESETS, preset_options
+from tunesmith.presets import PRESETS, explained
 
 EXAMPLES = "Examples:\n\n$ tunesmith presets\n\n$ tunesmith presets rm"
 
@@ -26,7 +26,12 @@ def presets(
         raise InputError(f"no tuner named {name!r}", remedy=f"use one of {', '.join(PRESETS)}")
     if json:
         chosen = [name] if name else list(PRESETS)
-        emit({key: preset_options(key) for key in chosen})
+        emit(
+            {
+                key: {option: told._asdict() for option, told in explained(key).items()}
+                for key in chosen
+            }
+        )
         return
     if name is None:
         rows = table("", "tuner", "what it does")
@@ -37,7 +42,14 @@ def presets(
         out.print(rows)
         return
     out.print(inspect.getdoc(PRESETS[name]) or "")
-    rows = table("\nOptions (--set key=value)", "key", "default")
-    for key, value in preset_options(name).items():
-        rows.add_row(key, "see above" if value is None else str(value))
+    rows = table("\nOptions (--set key=value)", "key", "default", "allowed", "what it is")
+    for column in rows.columns[2:]:
+        column.justify, column.no_wrap = "left", False
+    for key, (default, allowed, meaning) in explained(name).items():
+        rows.add_row(key, "see above" if default is None else shown(default), allowed, meaning)
     out.print(rows)
+
+
+def shown(value: object) -> str:
+    """Return a default as one would type it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

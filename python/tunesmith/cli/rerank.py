@@ -19,6 +19,7 @@ from tunesmith.cli.console import (
     fail,
     note,
     out,
+    show_weights,
     table,
     tell_skipped,
     warn,
@@ -419,12 +420,7 @@ def show_result(result: Result) -> None:
         f"p = {boot['p']:.3g} (paired bootstrap), "
         f"p = {result.significance['randomisation']['p']:.3g} (approximate randomisation)"
     )
-    weights = table("\nWeights", "name", "weight", header=False)
-    for name, value in result.weights.top(20).items():
-        weights.add_row(name, f"{value:+.6g}")
-    out.print(weights)
-    if len(result.weights) > 20:
-        out.print(f"… and {len(result.weights) - 20} more", style="dim")
+    show_weights(result.weights)
     out.print(f"\n{result.seconds:.2f} s", style="dim")
 
 

@@ -11,12 +11,23 @@ from typer.core import TyperCommand
 
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
-from tunesmith.cli.console import Watch, both, busy, emit, fail, note, out, table, warn
+from tunesmith.cli.console import (
+    Watch,
+    both,
+    busy,
+    emit,
+    fail,
+    note,
+    out,
+    show_weights,
+    table,
+    warn,
+)
 from tunesmith.cli.translate import tell_unknown
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
 from tunesmith.formats import read_references
-from tunesmith.live import Keep, LiveResult, tune_live
+from tunesmith.live import LiveResult, tune_live
 from tunesmith.metrics import get_metric
 from tunesmith.moses import read_config
 from tunesmith.presets import make_tuner
@@ -28,6 +39,7 @@ from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.templates import SETS
 from tunesmith.training.model import check_templates, read_model
 from tunesmith.translation import KINDS, WEIGHTS, Kind, Model, templates_of
+from tunesmith.tuning import Keep
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -40,6 +52,9 @@ EXAMPLES = (
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
+HELDOUT = "give both: --heldout SOURCE REFERENCE"
+# Length of lists, and decodings, at most.
+MOST = 1_000_000
 # Templates that look at what only one kind of rules has.
 ONLY_FOR: dict[str, Kind] = {"order": "phrase", "distortion": "hiero"}
 # Files of ours that have a checksum at one of their ends.
@@ -51,13 +66,8 @@ class PairsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put an option before the second of the two. Refuses files that no option is for."""
-        given: list[str] = []
-        for place, word in enumerate(args):
-            if args[max(place - 2, 0)] == "--heldout" and place > 1 and not word.startswith("-"):
-                given.append("--heldout-reference")
-            given.append(word)
         ctx.allow_extra_args = True
-        left = super().parse_args(ctx, given)
+        left = super().parse_args(ctx, args if ctx.resilient_parsing else paired(args))
         if left and not ctx.resilient_parsing:
             raise InputError(
                 f"no option takes {' '.join(left)}",
@@ -65,6 +75,32 @@ class PairsCommand(TyperCommand):
                 "held-out text --heldout SOURCE ONE --heldout SOURCE OTHER",
             )
         return left
+
+
+def paired(args: Sequence[str]) -> list[str]:
+    """Return words in which `--heldout` has one file, and an option of its own has the second.
+
+    Refuses `--heldout` without a file.
+
+    >>> paired(["tune", "--heldout=a", "b", "--heldout", "c", "d"])[1:5]
+    ['--heldout', 'a', '--heldout-reference', 'b']
+    """
+    words = [
+        part
+        for word in args
+        for part in (word.split("=", 1) if word.startswith("--heldout=") else [word])
+    ]
+    given: list[str] = []
+    for place, word in enumerate(words):
+        is_option = word.startswith("-") and word != "-"
+        if is_option and words[max(place - 1, 0)] == "--heldout":
+            raise InputError("--heldout without files", remedy=HELDOUT)
+        if not is_option and place > 1 and words[place - 2] == "--heldout":
+            given.append("--heldout-reference")
+        given.append(word)
+    if words[-1:] == ["--heldout"]:
+        raise InputError("--heldout without files", remedy=HELDOUT)
+    return given
 
 
 def tune(
@@ -117,6 +153,7 @@ def tune(
             "--epochs",
             metavar="N",
             min=1,
+            max=MOST,
             help="Decodings of a batch tuner (25), passes of an online one (the preset's) at most.",
         ),
     ] = None,
@@ -155,6 +192,7 @@ def tune(
             "--nbest",
             metavar="K",
             min=1,
+            max=MOST,
             help="Length of lists: 100, or what an online tuner asks for.",
             rich_help_panel=o.MODEL,
         ),
@@ -257,6 +295,8 @@ def tune(
                 "a decoder that is a command has no weights of its own",
                 remedy="give those to start from with --weights",
             )
+        if "{source}" not in command:
+            warn("the command has no {source}: it must know itself which sentences to translate")
 
         def corpus(text: Path, references: list[Path]) -> Source:
             return Command(command, *texts(text, references), nbest, ini)
@@ -316,34 +356,37 @@ def tune(
             merged=merged,
             run=run,
             resume=resume,
-            config={
-                "inputs": {} if run is None else inputs(files),
-                "measure": metric,
-                "fix": fix or [],
-                "bound": bound or [],
-                "templates": templates,
-                "decoder": command or ("model" if moses is None else "moses"),
-                "kind": kind,
-                "regime": regime,
-                "space": space,
-                "nbest": nbest,
-                "search": search or [],
-            },
+            config={"inputs": {} if run is None else inputs(files)},
             meta={"templates": templates} if templates else None,
-            listen=both(watch, follow, board),
+            listen=both(watch, follow, board, lambda event: tell_idle(event, start.file)),
+        )
+    if result.idle_limits:
+        warn(
+            f"limits without effect, for no feature is called {', '.join(result.idle_limits)} "
+            "(correct the names)"
         )
     if out_file is not None and result.refused is None:
         write_weights(result.weights, out_file, ini)
     if json:
-        emit(result.to_json())
+        emit({**result.to_json(), "weights": result.weights})
     else:
         show(result, list(held))
         if out_file is not None and result.refused is None:
             note(f"weights written to {out_file}")
+        elif run is None and result.refused is None:
+            note("the weights are kept nowhere else (--out FILE or --run DIR writes them down)")
         if run is not None:
             note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
+
+
+def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
+    """Warn, when a run begins, of weights and limits that no list of a command has features for."""
+    if event["event"] == "start":
+        tell_unknown(event.get("idle_weights", []), file, None)
+        if names := event.get("idle_limits"):
+            warn(f"limits of {', '.join(names)}: no list has such a feature so far")
 
 
 def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, list[Path]]:
@@ -351,7 +394,7 @@ def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, 
     if len(sources) != len(references):
         raise InputError(
             f"{len(sources)} held-out sources and {len(references)} references",
-            remedy="give both: --heldout SOURCE REFERENCE",
+            remedy=HELDOUT,
         )
     found: dict[Path, list[Path]] = {}
     for source, reference in zip(sources, references, strict=True):
@@ -422,10 +465,22 @@ def inputs(files: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
-    """Return sentences and their references."""
+    """Return sentences and their references, without blank ones.
+
+    Refuses a sentence all of whose references are blank, and files of unequal length.
+    """
     lines = list(Lines(source))
-    remedy = "fill it in, or take the line out of source and references"
-    found = read_references(references, remedy=remedy).texts
+    found = [
+        [text for text in each if text.strip()]
+        for each in read_references(references, keep_blank=True).texts
+    ]
+    if [] in found:
+        raise InputError(
+            "the reference is blank" if len(references) == 1 else "all references are blank",
+            str(references[0]),
+            found.index([]) + 1,
+            remedy="fill it in, or take the line out of source and references",
+        )
     if len(found) != len(lines):
         raise InputError(
             f"{len(found)} references for the {len(lines)} sentences of {source}",
@@ -446,8 +501,19 @@ def show(result: LiveResult, heldout: list[Path]) -> None:
     facts: dict[str, Any] = {
         "after each decoding": curve,
         "weights that are not zero": f"{result.nonzero:,}",
-        "seconds": f"{result.seconds:.1f}, {result.decode_seconds:.1f} of them decoding, "
-        f"{result.optimise_seconds:.1f} optimising",
+        "seconds": seconds(result),
     }
     for name, value in facts.items():
         out.print(f"{name}: {value}", style="dim")
+    show_weights(result.weights)
+
+
+def seconds(result: LiveResult) -> str:
+    """Return the time of a run and of its parts; those of threads side by side add up to more."""
+    decode, optimise = result.decode_seconds, result.optimise_seconds
+    if decode + optimise > result.seconds:
+        return (
+            f"{result.seconds:.1f}; summed over threads, {decode:.1f} decoding, "
+            f"{optimise:.1f} optimising"
+        )
+    return f"{result.seconds:.1f}, {decode:.1f} of them decoding, {optimise:.1f} optimising"

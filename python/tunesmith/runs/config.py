@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from os import SEEK_END
 from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
@@ -44,6 +45,22 @@ def _ends(stream: BinaryIO) -> hashlib._Hash:
     stream.seek(max(stream.seek(0, SEEK_END) - END, 0))
     digest.update(stream.read())
     return digest
+
+
+def settings_of(thing: object) -> Config:
+    """Return the fields of a dataclass that can be written down, those of dataclasses in it too.
+
+    Of anything else nothing is known.
+    """
+    found: Config = {}
+    for field in fields(thing) if is_dataclass(thing) else ():
+        value = getattr(thing, field.name)
+        try:
+            found[field.name] = settings_of(value) if is_dataclass(value) else plain(value)
+        except TypeError:
+            # A part written in Rust, or a function: whoever made it has its options.
+            continue
+    return found
 
 
 def write_config(path: Path, config: Mapping[str, object]) -> None:

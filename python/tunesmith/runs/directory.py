@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from tunesmith.runs.events import Event, EventLog, read_events, read_lines
 from tunesmith.runs.lock import LOCK, Lock
 from tunesmith.runs.plain import one_line, pretty
 from tunesmith.runs.weights_file import dump_weights
+
+# What a run has written before its first checkpoint.
+BEGINNING = ("config.json", "events.jsonl", "report.html", "decoded", "weights")
 
 
 class RunDirectory:
@@ -55,13 +59,17 @@ class RunDirectory:
     # -- opening -------------------------------------------------------------------------
 
     def create(self, config: Mapping[str, object]) -> Self:
-        """Begin a run in a new or empty directory; refuse one that holds anything."""
+        """Begin a run in a new or empty directory, or in place of one that came to no checkpoint.
+
+        Refuses a directory that holds anything else.
+        """
         # Before the lock, so that nothing is left in a directory that was a mistake, and
         # again after it, for the process that came second.
         self._refuse_occupied()
         self._claim()
         try:
             self._refuse_occupied()
+            self._forget()
             self._begin(config)
         except BaseException:
             self.close()
@@ -240,6 +248,8 @@ class RunDirectory:
             raise ValueError("this run is not open for writing: create or resume it")
 
     def _refuse_occupied(self) -> None:
+        if self._forgettable():
+            return
         if self.config_file.exists():
             raise InputError(
                 "the directory already holds a run",
@@ -261,6 +271,25 @@ class RunDirectory:
             return sorted(entry.name for entry in self.path.iterdir() if not _ours(entry))
         except OSError as error:
             raise cannot_write(self.path, error) from error
+
+    def _forgettable(self) -> bool:
+        """Whether the directory holds the beginning of a run, which has not come far enough for a
+        checkpoint, and nothing else: whoever mends a mistake begins again."""
+        if not (self.config_file.is_file() and self.events_file.is_file()):
+            return False
+        try:
+            ours = "version" in self.config()
+        except InputError:
+            return False
+        return ours and all(name in BEGINNING for name in self._foreign())
+
+    def _forget(self) -> None:
+        for name in BEGINNING:
+            path = self.path / name
+            if path.is_dir():
+                rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
 
     def _clean(self) -> None:
         """Remove what writes that were killed left behind; the lock says nobody is writing."""
