@@ -243,7 +243,8 @@ impl Parser {
             return Err(Fault::new(
                 "blank hypothesis",
                 "the hypothesis has no text",
-                "take the line out, skip bad lines, or keep blank hypotheses by option",
+                "an empty line of text gives one: --keep-blank keeps it, --skip-bad leaves it out; \
+                 keep_blank, skip_bad in Python",
             ));
         }
         let score = finite(&bytes[fields.score], "score")?;

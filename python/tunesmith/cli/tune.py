@@ -329,7 +329,7 @@ def tune(
                 "nbest": nbest,
                 "search": search or [],
             },
-            meta={"templates": templates} if templates else None,
+            meta={"templates": templates or None, "kind": model and kind_of(model, kind)},
             listen=both(watch, follow, board),
         )
     if out_file is not None and result.refused is None:
