@@ -126,7 +126,7 @@ def templates_of(weights: Weights) -> list[str]:
     Where nobody wrote them down the names of the features tell. Refuses templates that there are
     not.
 
-    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "AL:das~the": -0.1}))
+    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "WP:das~the": -0.1}))
     ['pairs', 'rule-id']
     """
     found = weights.meta.get("templates")
