@@ -25,3 +25,7 @@ class InputError(ValueError):
             place = f"{self.file}: " if self.line is None else f"{self.file}:{self.line}: "
         remedy = "" if self.remedy is None else f" ({self.remedy})"
         return f"{place}{self.message}{remedy}"
+
+
+class WithoutEffect(UserWarning):
+    """Weights that a model cannot use."""

@@ -12,17 +12,23 @@ from collections.abc import (
     Sequence,
     ValuesView,
 )
-from itertools import compress
+from itertools import compress, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tunesmith._core import Lines
 from tunesmith.errors import InputError
+from tunesmith.formats.base import is_stream
+from tunesmith.formats.weights import read_cdec, read_moses_ini
 from tunesmith.runs.weights_file import dump_weights, load_weights
 
 Vector = npt.NDArray[np.float64]
+
+_OUR_TABLES = ("[tunesmith]", "[weights]")
 
 
 class Weights(Mapping[str, float]):
@@ -73,10 +79,26 @@ class Weights(Mapping[str, float]):
         return named
 
     @classmethod
-    def load(cls, path: str | Path) -> Weights:
-        """Read a weights file; refuse one that is not TOML or holds no finite numbers."""
-        values, meta = load_weights(Path(path))
-        return cls(values, meta, str(path))
+    def load(cls, path: str | PathLike[str]) -> Weights:
+        """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write.
+
+        `name= value`, as lists have it, is the same. Refuses what cannot be read, with file and
+        line, weights that are no finite numbers, and a pipe.
+        """
+        name = str(path)
+        if is_stream(name):
+            # It would be empty after a look at what form it has.
+            raise InputError(
+                "weights cannot be read from a pipe", name, remedy="write them to a file first"
+            )
+        # By content too: a file of ours may have any name.
+        head = [] if name.endswith((".toml", ".ini")) else list(islice(Lines(name), 20))
+        if name.endswith(".toml") or any(line.strip() in _OUR_TABLES for line in head):
+            values, meta = load_weights(Path(name))
+            return cls(values, meta, name)
+        if name.endswith(".ini"):
+            return cls(read_moses_ini(Path(name)), file=name)
+        return cls(_plain_names(read_cdec(Path(name)), name), file=name)
 
     def save(self, path: str | Path) -> None:
         """Write a weights file, atomically."""
@@ -158,3 +180,17 @@ class Weights(Mapping[str, float]):
         shown = ", ".join(f"{name}={value:.4g}" for name, value in self.top(8).items())
         more = ", …" if len(self) > 8 else ""
         return f"Weights({shown}{more})"
+
+
+def _plain_names(weights: Mapping[str, float], file: str) -> dict[str, float]:
+    """Return weights without the = that lists write behind names; refuses one that comes twice.
+
+    Names with a colon are of templates, which may have a word that is a =.
+    """
+    found: dict[str, float] = {}
+    for name, value in weights.items():
+        plain = name if ":" in name else name.removesuffix("=")
+        if plain in found:
+            raise InputError(f"two weights of {plain}", file, remedy="give every name one weight")
+        found[plain] = value
+    return found

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from tunesmith.features import Vector, Weights
 from tunesmith.spaces import Pools
@@ -19,6 +18,9 @@ class Within:
     """Sums over hypotheses of features taken as differences to the mean of their list."""
 
     def __init__(self, pools: Pools) -> None:
+        # Half a second that commands which need no moments do not wait for.
+        from scipy.sparse import csr_array
+
         rows, ids, values = pools.core.csr()
         starts = pools.core.starts
         count, width = pools.hypotheses, len(pools.names)
@@ -46,6 +48,8 @@ class Within:
 
     def cells(self) -> Any:
         """Return Σ x² per list and feature, x centred, as a sparse matrix."""
+        from scipy.sparse import csr_array
+
         squares = self._member @ self.matrix.power(2)
         found = squares - self._sums.power(2).multiply(1.0 / self.sizes[:, None])
         # What is left of large squares that cancel out is rounding.

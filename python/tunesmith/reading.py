@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
 from tunesmith.formats import Along, Nbest, Skipped, read_nbest, read_references
-from tunesmith.formats.base import is_stream
-from tunesmith.formats.weights import read_cdec, read_moses_ini, write_cdec, write_moses_ini
+from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.spaces import Pools
 
 File = str | PathLike[str]
-
-OUR_TABLES = ("[tunesmith]", "[weights]")
 
 
 @dataclass(frozen=True)
@@ -151,26 +146,12 @@ def read_outputs(
 
 
 def read_weights(path: File) -> Weights:
-    """Read weights from TOML, a Moses `.ini`, or lines of `name value` as Moses and cdec write.
-
-    Refuses what cannot be read, a pipe, and a file without any weight.
-    """
-    name = str(path)
-    if is_stream(name):
-        # It would be empty after a look at what form it has.
-        raise InputError(
-            "weights cannot be read from a pipe", name, remedy="write them to a file first"
-        )
-    # By content too: a file of ours may have any name.
-    head = [] if name.endswith((".toml", ".ini")) else list(islice(Lines(name), 20))
-    if name.endswith(".toml") or any(line.strip() in OUR_TABLES for line in head):
-        weights = Weights.load(name)
-    elif name.endswith(".ini"):
-        weights = Weights(read_moses_ini(name), file=name)
-    else:
-        weights = Weights(read_cdec(name), file=name)
+    """Read weights as `Weights.load` does; refuses a file without any, too."""
+    weights = Weights.load(path)
     if not weights:
-        raise InputError("no weights in the file", name, remedy="check that it is the right one")
+        raise InputError(
+            "no weights in the file", str(path), remedy="check that it is the right one"
+        )
     return weights
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, Rows
@@ -196,6 +195,9 @@ def _dealt(
     # Row `run * sentences + sentence` of all runs, one under the other.
     places = drawn.argsort(axis=2) * sentences + np.arange(sentences)[:, None]
     every = np.concatenate(runs)
+    # Half a second that commands without clusters of runs do not wait for.
+    from scipy.sparse import csr_array
+
     ones, ends = np.ones(samples * sentences), np.arange(0, samples * sentences + 1, sentences)
     scores = []
     for place in range(len(runs)):

@@ -20,6 +20,8 @@ from tunesmith.features import Vector, Weights
 from tunesmith.metrics import Metric, get_metric
 
 Positions = npt.NDArray[np.int64]
+References = Sequence[Sequence[str] | str]
+"""The references of each sentence; a string is the only one."""
 
 
 class Spaces(ABC):
@@ -34,12 +36,18 @@ class Spaces(ABC):
     def __init__(
         self,
         sentences: int,
-        references: Sequence[Sequence[str]] | None,
+        references: References | None,
         sources: Sequence[str] | None,
         what: str,
     ) -> None:
         self.what = what
         """A list or a forest: what there is of each sentence."""
+        for texts, called in ((references, "references"), (sources, "sources")):
+            if isinstance(texts, str):
+                raise InputError(
+                    f"a string in place of {called}",
+                    remedy="give a list with one for each sentence",
+                )
         if references is not None and len(references) != sentences:
             raise InputError(
                 f"{sentences} {what}s, but references for {len(references)} sentences",
@@ -50,13 +58,24 @@ class Spaces(ABC):
                 f"{sentences} {what}s, but {len(sources)} source sentences",
                 remedy=f"give one source line per {what}",
             )
-        self.references = None if references is None else [list(refs) for refs in references]
+        self.references = (
+            None
+            if references is None
+            else [[texts] if isinstance(texts, str) else list(texts) for texts in references]
+        )
         self.sources = None if sources is None else list(sources)
 
     @property
     def sentences(self) -> int:
         """Number of sentences."""
         return self.core.sentences
+
+    def __len__(self) -> int:
+        return self.sentences
+
+    def __bool__(self) -> bool:
+        # Spaces without sentences are there all the same.
+        return True
 
     @property
     @abstractmethod
@@ -79,7 +98,7 @@ class Spaces(ABC):
         return len(self.names)
 
     @abstractmethod
-    def table(self, metric: Metric, threads: int = 0) -> _core.Table | _core.Segments:
+    def table(self, metric: Metric | str, threads: int = 0) -> _core.Table | _core.Segments:
         """Return the statistics of every hypothesis, or what computes them when asked."""
 
     @abstractmethod
@@ -95,14 +114,20 @@ class Spaces(ABC):
         """Return the chosen texts, one per sentence, blank where there is nothing to choose."""
 
     @abstractmethod
-    def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+    def statistics(self, metric: Metric | str, positions: Positions) -> npt.NDArray[np.float64]:
         """Return one row of statistics per sentence for the chosen hypotheses.
 
         A sentence without any counts as a blank output, so that nobody gains by losing one.
         """
 
     @abstractmethod
-    def oracle(self, metric: Metric, weights: Vector, *, best: bool = True) -> Positions:
+    def oracle(
+        self,
+        metric: Metric | str,
+        weights: Vector | Mapping[str, float],
+        *,
+        best: bool = True,
+    ) -> Positions:
         """Return the choices with the best (or worst) corpus score that can be found."""
 
     @abstractmethod
@@ -147,12 +172,14 @@ class Spaces(ABC):
             Weights.from_vector(self.names, vector).check_finite()
         return vector
 
-    def score(self, metric: Metric, positions: Positions) -> float:
+    def score(self, metric: Metric | str, positions: Positions) -> float:
         """Return the corpus score of the chosen hypotheses."""
+        metric = get_metric(metric)
         return metric.native.score(self.statistics(metric, positions).sum(axis=0))
 
-    def signature(self, metric: Metric) -> str:
+    def signature(self, metric: Metric | str) -> str:
         """Return the metric's signature for these references."""
+        metric = get_metric(metric)
         counts = {len(references) for references in self.references or [[""]]}
         return metric.signature(counts.pop() if len(counts) == 1 else -1)
 
@@ -186,7 +213,7 @@ class Pools(Spaces):
     def __init__(
         self,
         core: _core.Pools,
-        references: Sequence[Sequence[str]] | None = None,
+        references: References | None = None,
         sources: Sequence[str] | None = None,
     ) -> None:
         super().__init__(core.sentences, references, sources, "list")
@@ -205,7 +232,7 @@ class Pools(Spaces):
         starts: npt.ArrayLike,
         names: Sequence[str],
         texts: Sequence[str] | None = None,
-        references: Sequence[Sequence[str]] | None = None,
+        references: References | None = None,
         scores: npt.ArrayLike | None = None,
     ) -> Pools:
         """Lists from arrays: a matrix (hypotheses × names), or `(rows, ids, values)` in CSR form.
@@ -253,8 +280,9 @@ class Pools(Spaces):
         """A label per sentence where the format has one."""
         return self.core.keys
 
-    def table(self, metric: Metric, threads: int = 0) -> _core.Table:
+    def table(self, metric: Metric | str, threads: int = 0) -> _core.Table:
         """Return the statistics of every hypothesis, computed at the first call."""
+        metric = get_metric(metric)
         key = repr(metric)
         if key not in self._tables:
             self._tables[key] = metric.table(self, threads)
@@ -291,11 +319,12 @@ class Pools(Spaces):
         found = iter(self.core.texts(positions[positions >= 0]))
         return [next(found) if position >= 0 else "" for position in positions.tolist()]
 
-    def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+    def statistics(self, metric: Metric | str, positions: Positions) -> npt.NDArray[np.float64]:
         """Return one row of statistics per sentence for the chosen hypotheses.
 
         An empty list counts as a blank output, so that nobody gains by losing a sentence.
         """
+        metric = get_metric(metric)
         rows = self.core.take(self.table(metric), positions)
         empty = positions < 0
         if empty.any() and self.references is not None and metric.native.reads_text:
@@ -305,9 +334,14 @@ class Pools(Spaces):
         return rows
 
     def oracle(
-        self, metric: Metric, weights: Vector | None = None, *, best: bool = True
+        self,
+        metric: Metric | str,
+        weights: Vector | Mapping[str, float] | None = None,
+        *,
+        best: bool = True,
     ) -> Positions:
         """Return the choices with the best (or worst) corpus score that exchanging finds."""
+        metric = get_metric(metric)
         return self.core.oracle(self.table(metric), metric.native, best)
 
     def consensus(
@@ -374,7 +408,7 @@ class Bins(Pools):
         core: _core.Pools,
         lines: npt.ArrayLike,
         covered: npt.ArrayLike,
-        references: Sequence[Sequence[str]] | None = None,
+        references: References | None = None,
         sources: Sequence[str] | None = None,
     ) -> None:
         super().__init__(core, references, sources)
@@ -383,7 +417,7 @@ class Bins(Pools):
         self.covered = np.asarray(covered, np.int64)
         """How many words of the line its translations cover."""
 
-    def against(self, references: Sequence[Sequence[str]]) -> Bins:
+    def against(self, references: References) -> Bins:
         """Return the bins with references, given for each line."""
         most = int(self.lines.max(initial=-1))
         if most >= len(references):
@@ -424,7 +458,7 @@ class Forests(Spaces):
     def __init__(
         self,
         core: _core.Forests,
-        references: Sequence[Sequence[str]] | None = None,
+        references: References | None = None,
         sources: Sequence[str] | None = None,
         *,
         k: int = 1500,
@@ -452,7 +486,7 @@ class Forests(Spaces):
     def load(
         cls,
         path: str | PathLike[str],
-        references: Sequence[Sequence[str]] | None = None,
+        references: References | None = None,
         sources: Sequence[str] | None = None,
         *,
         k: int = 1500,
@@ -506,8 +540,9 @@ class Forests(Spaces):
         """Return nodes, edges and the logarithm (base 10) of derivations of each forest."""
         return dict(zip(("nodes", "edges", "derivations"), self.core.sizes(), strict=True))
 
-    def table(self, metric: Metric, threads: int = 0) -> _core.Segments:
+    def table(self, metric: Metric | str, threads: int = 0) -> _core.Segments:
         """Return the references ready to score strings; refuses a metric that reads no text."""
+        metric = get_metric(metric)
         key = repr(metric)
         if key not in self._segments:
             self._segments[key] = _core.Segments(
@@ -527,7 +562,7 @@ class Forests(Spaces):
 
         The derivation kept for a string is its best. Refuses a `k` below zero.
         """
-        _check_range("k", k, 0, maxsize)
+        check_range("k", k, 0, maxsize)
         core = self.core.kbest(self.vector(weights), k, unique, threads)
         return Pools(core, self.references, self.sources)
 
@@ -547,9 +582,9 @@ class Forests(Spaces):
         for each word, whatever the size of scores; the best derivation stays in any case. Refuses
         what is below zero, and a probability above one.
         """
-        _check_range("the beam", beam, 0)
-        _check_range("the posterior", posterior, 0, 1)
-        _check_range("the density", density, 0)
+        check_range("the beam", beam, 0)
+        check_range("the posterior", posterior, 0, 1)
+        check_range("the density", density, 0)
         core = self.core.prune(self.vector(weights), beam, posterior, density, threads)
         return Forests(core, self.references, self.sources, k=self.k, pops=self.pops)
 
@@ -578,8 +613,9 @@ class Forests(Spaces):
         """Return the chosen texts, one per sentence, blank where there is no derivation."""
         return [self._outputs[at][1] if at >= 0 else "" for at in positions.tolist()]
 
-    def statistics(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+    def statistics(self, metric: Metric | str, positions: Positions) -> npt.NDArray[np.float64]:
         """Return one row of statistics per sentence for the chosen texts."""
+        metric = get_metric(metric)
         references = self._references(metric)
         return metric.stats(self.outputs(positions), references)
 
@@ -593,13 +629,19 @@ class Forests(Spaces):
             raise InputError(f"{metric.name} needs references", remedy="give at least one")
         return self.references
 
-    def oracle(self, metric: Metric, weights: Vector, *, best: bool = True) -> Positions:
+    def oracle(
+        self,
+        metric: Metric | str,
+        weights: Vector | Mapping[str, float],
+        *,
+        best: bool = True,
+    ) -> Positions:
         """Return the choices with the best (or worst) corpus score that a search finds.
 
         Every sentence alone, then within the choices of all others; the search is that for hope
         and fear, without the model. Not exact: see `core/space/src/forest/gains.rs`.
         """
-        texts, _ = self.table(metric).oracle(weights, best)
+        texts, _ = self.table(metric).oracle(self.vector(weights), best)
         return self._positions(texts)
 
     def consensus(
@@ -678,7 +720,7 @@ def _reach(parts: Sequence[Forests]) -> dict[str, int]:
     return {"k": max(part.k for part in parts), "pops": max(part.pops for part in parts)}
 
 
-def _check_range(name: str, value: float | None, low: float, high: float = inf) -> None:
+def check_range(name: str, value: float | None, low: float, high: float = inf) -> None:
     """Refuse a value outside of its range, and one that is no number."""
     if value is not None and not low <= value <= high:
         to = "on" if high == inf else f"to {high}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 
 from tunesmith.errors import InputError
@@ -13,8 +13,10 @@ STDIN = 0
 CHUNK = 1 << 16
 
 
-def batches(path: str | PathLike[str], size: int, report: Report) -> Iterator[list[str]]:
-    """Yield the lines of a file (plain, gzip or zstd) in lists of at most `size`.
+def batches(
+    path: str | PathLike[str], size: Callable[[], int], report: Report
+) -> Iterator[list[str]]:
+    """Yield the lines of a file (plain, gzip or zstd) in lists of at most the `size` of the moment.
 
     The lines of the standard input, `-`, are yielded as soon as they have arrived. A line that is
     not UTF-8 raises, or is counted and comes as an empty one, as `report` wants it.
@@ -29,13 +31,13 @@ def batches(path: str | PathLike[str], size: int, report: Report) -> Iterator[li
     yield from _parts((line or "" for line in Source(path, report, Options()).lines()), size)
 
 
-def _parts(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+def _parts(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]:
     """Yield lists of at most `size`; what comes before a bad one is not lost."""
     part: list[str] = []
     try:
         for text in texts:
             part.append(text)
-            if len(part) == size:
+            if len(part) >= size():
                 yield part
                 part = []
     except InputError:

@@ -136,7 +136,7 @@ class Template(ABC):
     ) -> dict[str, float]:
         """Return the features of a rule by name.
 
-        The same rule must always have the same features. Names are without spaces; choose a
-        prefix that no other template has. An error raised here is raised by the call that
-        translates.
+        The same rule must always have the same features. Names are without spaces and `|||`;
+        choose a prefix that no other template has, with a colon behind it. An error raised here is
+        raised by the call that translates, and so are names of the model's own features.
         """

@@ -9,23 +9,28 @@
 
 from __future__ import annotations
 
+import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import unescape
 from itertools import islice
 from math import log
 from os import PathLike
 from pathlib import Path
+from sys import maxsize
+from time import perf_counter
 from typing import Literal, Self, TypeVar
-from xml.sax.saxutils import escape, unescape
+from xml.sax.saxutils import escape
 
 from tunesmith import _core, moses
 from tunesmith._core import Derivation, Step
 from tunesmith.conversion import cache_beside, cached, from_cache
-from tunesmith.errors import InputError
+from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
-from tunesmith.spaces import Bins, Forests, Pools
+from tunesmith.spaces import Bins, Forests, Pools, check_range
 from tunesmith.templates import SETS, TEMPLATES, Template, template_of
 from tunesmith.training.model import (
     HIERO,
@@ -48,7 +53,9 @@ MARKUP = ("none", "exclusive", "inclusive", "ignore")
 WEIGHTS = "weights.toml"
 """Weights in a model directory: those that count when no others are given."""
 BATCH = 100
-"""Lines that are translated at a time."""
+"""Lines that are translated at a time, at most."""
+LISTED = 100_000
+"""Hypotheses in the lists of a batch, at most: about 200 MB."""
 MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
@@ -57,7 +64,8 @@ BAD_MARKUP = "bad markup"
 _TAG = re.compile(r"""(<(?:[^>"']|"[^"]*"|'[^']*')*>)""")
 _GIVEN = re.compile(r"""(\b(?:translation|english)\s*=\s*)(["'])(.*?)\2""")
 _ENTITY = re.compile(r"""(\bentity\s*=\s*)(["'])(.*?)\2""")
-_QUOTE = {"&quot;": '"'}
+_XML = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]+|#[xX][0-9a-fA-F]+);")
+_QUOTES = {'"': "&quot;", "'": "&apos;"}
 _PLAIN = TextSide()
 
 # Where tuning starts: Moses' weights for phrases, cdec's for hierarchical rules, by the ends of
@@ -91,6 +99,15 @@ _UNTUNED: dict[Kind, dict[str, float]] = {
 }
 
 
+# Features that models of one kind have and those of the other have not.
+_MARKS: dict[Kind, tuple[str, ...]] = {
+    "phrase": ("phrases", "distortion"),
+    "hiero": ("lm-unknown", "glue"),
+}
+SHOWN = 3
+"""Names that a message holds at most."""
+
+
 def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
     """Return sensible weights for a model of which nothing is known but its features.
 
@@ -106,17 +123,72 @@ def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
 def templates_of(weights: Weights) -> list[str]:
     """Return the templates whose features the weights were tuned with.
 
-    Where nobody wrote them down the names of the features tell.
+    Where nobody wrote them down the names of the features tell. Refuses templates that there are
+    not.
 
-    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "AL:das~the": -0.1}))
+    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "WP:das~the": -0.1}))
     ['pairs', 'rule-id']
     """
     found = weights.meta.get("templates")
     if isinstance(found, list):
-        return [str(name) for name in found]
+        names = [str(name) for name in found]
+        check_templates(names, weights.file or "weights")
+        return names
     heads = {name.partition(":")[0] for name in weights if ":" in name}
     known = {each.name for each in TEMPLATES}
     return sorted({template_of(f"{head}:") for head in heads} & known)
+
+
+def kind_of(weights: Weights) -> Kind | None:
+    """Return the kind of rules that weights were tuned for, `None` where they do not tell.
+
+    Where nobody wrote it down, features tell that only one kind has.
+
+    >>> kind_of(Weights({"lm": 0.5, "glue": -1.0})), kind_of(Weights({"lm": 0.5}))
+    ('hiero', None)
+    """
+    told = weights.meta.get("kind")
+    found = [kind for kind, names in _MARKS.items() if any(name in weights for name in names)]
+    return next((kind for kind in KINDS if kind == told), found[0] if len(found) == 1 else None)
+
+
+def without_effect(names: Sequence[str], file: str | None, where: str | None) -> str:
+    """Return the message for weights without effect; `where` says how templates are turned on."""
+    known = {each.name for each in TEMPLATES} if where else set()
+    off = sorted({template_of(name) for name in names} & known)
+    remedy = "correct the names"
+    if off:
+        remedy += f", or add {', '.join(off)} to {where}"
+    place = "" if file is None else f"{file}: "
+    more = ", …" if len(names) > SHOWN else ""
+    return (
+        f"{place}weights without effect, for this model has no such features: {len(names):,}, "
+        f"{', '.join(names[:SHOWN])}{more} ({remedy})"
+    )
+
+
+class Pace:
+    """How many lines to take at a time: about a second's work, and lists that fit into memory.
+
+    What is slow is answered sooner in small batches; there are as many lines as threads.
+
+    >>> pace = Pace(threads=2)
+    >>> pace.took(2, seconds=0.01)
+    >>> pace.size
+    100
+    >>> pace.took(100, seconds=20.0)
+    >>> pace.size
+    5
+    """
+
+    def __init__(self, threads: int = 0, k: int = 1) -> None:
+        self._most = max(1, min(BATCH, LISTED // max(1, k)))
+        self._least = min(self._most, threads or os.cpu_count() or 1)
+        self.size = self._least
+
+    def took(self, lines: int, seconds: float) -> None:
+        """Take note of how long a batch took."""
+        self.size = max(self._least, min(self._most, int(lines / max(seconds, 1e-6))))
 
 
 @dataclass(frozen=True)
@@ -127,30 +199,37 @@ class Model:
     weights: Weights
     tuned: bool = True
     """Whether somebody chose the weights."""
+    kind: Kind | None = None
+    """The kind of rules of a model directory."""
     source: TextSide = _PLAIN
     target: TextSide = _PLAIN
     settings: Mapping[str, float] = field(default_factory=dict)
     markup: str = "none"
     escaped: bool = True
     """Whether `&lt;` in marked text is a <; models of Moses have words that are written so."""
-    templates: Sequence[str] | None = ()
-    """Templates and sets that are turned on; `None` with some of your own, whose features may have
-    any name."""
+    templates: Sequence[str] = ()
+    """Templates and sets that are turned on."""
+    own: Sequence[Template] = ()
+    """Templates that are written in Python."""
+    make: Callable[[Sequence[str]], _core.Decoder] | None = field(default=None, repr=False)
+    """Makes the decoder with other templates turned on, where there are some to turn on."""
+    _others: dict[tuple[str, ...], Model] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(
         cls,
         folder: str | PathLike[str],
         kind: Kind | None = None,
-        templates: Sequence[Template] = (),
+        templates: Sequence[Template | str] = (),
         named: Sequence[str] = (),
     ) -> Self:
         """Load a model directory of `tunesmith train`; `templates` are some of your own, `named`
-        are turned on beside those that the model names itself.
+        (or names among the former) are turned on beside those that the model names itself.
 
         Of a model with phrases and hierarchical rules the phrases are taken unless `kind` says
-        otherwise. Weights are those of `weights.toml`, if it is there. Refuses a folder without a
-        whole model, and a kind that it does not have.
+        otherwise. Weights are those of `weights.toml`, if it is there; if they were tuned for the
+        other kind a warning says so, and weights that are not tuned count. Refuses a folder without
+        a whole model, a kind that it does not have, and templates that there are not.
         """
         folder = Path(folder)
         told = read_model(folder)
@@ -163,24 +242,29 @@ class Model:
                 remedy=f"use {' or '.join(held)}, or train with --kind both",
             )
         table, make = KINDS[chosen]
-        given = folder / WEIGHTS
-        tuned = given.is_file()
-        weights = Weights.load(given) if tuned else None
+        weights = _own_weights(folder, chosen)
         tuned_with = [] if weights is None else templates_of(weights)
-        check_templates(tuned_with, str(given))
-        own = told.get("features", {}).get("templates", [])
-        known = list(dict.fromkeys([*own, *named, *tuned_with]))
-        decoder = make(
-            folder / table,
-            folder / LM,
-            templates=known,
-            folder=folder,
-            own=list(templates),
-        )
+        declared = told.get("features", {}).get("templates", [])
+        also = _names(named) + [each for each in _names(templates) if isinstance(each, str)]
+        known = list(dict.fromkeys([*declared, *also, *tuned_with]))
+        own = [each for each in templates if not isinstance(each, str)]
+
+        def made(names: Sequence[str]) -> _core.Decoder:
+            return make(folder / table, folder / LM, templates=list(names), folder=folder, own=own)
+
+        decoder = made(known)
         source, target = text_sides(folder)
-        if weights is None:
-            weights = untuned(decoder.dense, chosen)
-        return cls(decoder, weights, tuned, source, target, templates=None if templates else known)
+        return cls(
+            decoder,
+            untuned(decoder.dense, chosen) if weights is None else weights,
+            weights is not None,
+            chosen,
+            source,
+            target,
+            templates=known,
+            own=own,
+            make=made,
+        )
 
     @classmethod
     def of_moses(
@@ -250,20 +334,29 @@ class Model:
 
     def translator(
         self,
-        weights: Mapping[str, float] | None = None,
+        weights: Mapping[str, float] | str | PathLike[str] | None = None,
         settings: Mapping[str, float] | None = None,
         *,
         tokenized: bool = False,
     ) -> Translator:
         """Return the model with weights (its own if none are given) and settings of the search.
 
-        With `tokenized`, words go in and come out as the model has them; without, text is prepared
-        and restored as at training. Refuses weights that are not finite, weights none of which is
-        for this model, and settings that it does not have.
+        Weights may be a file of them. The templates that they were tuned with are turned on, and a
+        warning tells of names that the model cannot have. With `tokenized`, words go in and come
+        out as the model has them; without, text is prepared and restored as at training. Refuses
+        weights that are not finite, or of the other kind of rules, weights none of which is for
+        this model, and settings that it does not have.
         """
         given = self.weights if weights is None else weights
+        if isinstance(given, str | PathLike):
+            given = Weights.load(given)
         chosen = given if isinstance(given, Weights) else Weights(given)
         chosen.check_finite()
+        self._check_kind(chosen)
+        model = self.with_templates(templates_of(chosen))
+        if unknown := model.unknown(chosen):
+            where = "named= of Model.load" if model.make else None
+            warnings.warn(without_effect(unknown, chosen.file, where), WithoutEffect, stacklevel=2)
         names = self.decoder.dense
         if not any(chosen.get(name) for name in names):
             known = any(name in chosen for name in names)
@@ -274,33 +367,49 @@ class Model:
                 chosen.file,
                 remedy=f"its features are {', '.join(names)}",
             )
-        search = {**self.settings, **(settings or {})}
-        if search.get("max_words", MAX_WORDS) < 2:
-            # The core cuts no shorter pieces.
+        return Translator(model, chosen, {**self.settings, **(settings or {})}, tokenized)
+
+    def with_templates(self, names: Sequence[str]) -> Model:
+        """Return the model with templates turned on beside its own, as far as it has any; itself if
+        they all are. The files are loaded once for the same templates."""
+        on = _members(self.templates)
+        more = tuple(name for name in dict.fromkeys(names) if not _members([name]) <= on)
+        if self.make is None or not more:
+            return self
+        if more not in self._others:
+            all_on = [*self.templates, *more]
+            changed = replace(self, decoder=self.make(all_on), templates=all_on, _others={})
+            self._others[more] = changed
+        return self._others[more]
+
+    def _check_kind(self, weights: Weights) -> None:
+        found = kind_of(weights)
+        if self.kind is not None and found not in (None, self.kind):
             raise InputError(
-                f"max_words cannot be {search['max_words']:g}",
-                remedy="give a whole number that is at least 2",
+                f"weights for {found} rules, but the model is of kind {self.kind}",
+                weights.file,
+                remedy=f"give weights that were tuned with kind {self.kind}, or take {found}",
             )
-        return Translator(self, chosen, search, tokenized)
 
     def unknown(self, weights: Mapping[str, float]) -> list[str]:
         """Return the names of weights that have no effect: no feature of the model can have them.
 
         Those of templates that are turned on are all taken for features.
         """
-        if self.templates is None:
+        # Features of your own may have any name.
+        if self.own:
             return []
-        sets = {known.name: known.templates for known in SETS}
-        on = {each for name in self.templates for each in sets.get(name, [name])}
-        dense = {*self.decoder.dense, GIVEN}
-        heads = {
-            name: name.partition(":")[0]
-            for name, weight in weights.items()
-            if weight and name not in dense
-        }
+        on, dense = _members(self.templates), {*self.decoder.dense, GIVEN}
         # There are millions of names and few ways to begin one.
-        off = {head for head in set(heads.values()) if template_of(f"{head}:") not in on}
-        return [name for name, head in heads.items() if head in off]
+        heads = {name.partition(":")[0] for name in weights} - dense
+        off = {head for head in heads if template_of(f"{head}:") not in on}
+        if not off:
+            return []
+        return [
+            name
+            for name, weight in weights.items()
+            if weight and name not in dense and name.partition(":")[0] in off
+        ]
 
     def following(
         self, learner: _core.Learner, settings: Mapping[str, float] | None = None
@@ -310,6 +419,37 @@ class Model:
         Only weights that have changed since the last call are handed over.
         """
         return Translator(self, learner, {**self.settings, **(settings or {})}, tokenized=True)
+
+
+def _members(names: Iterable[str]) -> set[str]:
+    """Return templates, those of sets one by one."""
+    sets = {known.name: known.templates for known in SETS}
+    return {each for name in names for each in sets.get(name, [name])}
+
+
+def _names(given: Sequence[Found]) -> list[Found]:
+    """Return names as a list. Refuses a single string, which is not one."""
+    if isinstance(given, str):
+        raise InputError(f"{given!r} in place of a list", remedy=f'write ["{given}"]')
+    return list(given)
+
+
+def _own_weights(folder: Path, kind: Kind) -> Weights | None:
+    """Return the weights in a model directory, if there are some for rules of this kind."""
+    path = folder / WEIGHTS
+    if not path.is_file():
+        return None
+    weights = Weights.load(path)
+    found = kind_of(weights)
+    if found in (None, kind):
+        return weights
+    warnings.warn(
+        f"{path}: these weights were tuned for {found} rules and are not used for {kind} rules "
+        "(tune for these too, and give the weights by name)",
+        WithoutEffect,
+        stacklevel=3,
+    )
+    return None
 
 
 @dataclass(frozen=True)
@@ -407,14 +547,23 @@ class Translator:
         """Yield the translation of each line, in order, an empty one for an empty line.
 
         Lines are taken in batches, so that they need not fit into memory. With `details`, as many
-        of the best derivations come along. Refuses bad `markup` with the number of the line.
+        of the best derivations come along. Refuses bad `markup` with the number of the line, and a
+        string in place of lines.
         """
-        taken = iter(lines)
+        _refuse_string(lines)
+        _check_counts(threads=threads, details=details)
+        return self._translations(iter(lines), threads, details, markup)
+
+    def _translations(
+        self, lines: Iterator[str], threads: int, details: int, markup: str
+    ) -> Iterator[Translation]:
+        pace = Pace(threads, details)
         first = 1
-        while batch := list(islice(taken, BATCH)):
-            yield from self.batch(
-                batch, threads=threads, details=details, markup=markup, first=first
-            )
+        while batch := list(islice(lines, pace.size)):
+            begun = perf_counter()
+            found = self.batch(batch, threads=threads, details=details, markup=markup, first=first)
+            pace.took(len(batch), perf_counter() - begun)
+            yield from found
             first += len(batch)
 
     def batch(
@@ -433,6 +582,7 @@ class Translator:
         `first` and `file` say where errors are; `report` counts bad lines that are to be skipped.
         """
         words = self.prepared(lines, markup)
+        _check_counts(threads=threads, details=details)
 
         def found() -> list[_core.Translation]:
             return self._core.translate(words, threads, details, markup)
@@ -470,6 +620,7 @@ class Translator:
         stand behind the scores.
         """
         words = self.prepared(lines, markup)
+        _check_counts(threads=threads, k=k)
 
         def found() -> _core.Pools:
             return self._core.nbest(words, k, unique, threads, links, markup)
@@ -489,6 +640,7 @@ class Translator:
     ) -> Forests:
         """Return everything that was found for each line, in the model's words."""
         words = self.prepared(lines, markup)
+        _check_counts(threads=threads)
 
         def found() -> _core.Forests:
             return self._core.forests(words, threads, markup)
@@ -516,7 +668,8 @@ class Translator:
         hierarchical models.
         """
         words = self.prepared(lines, markup)
-        wanted = None if forced is None else [self._target.prepare(each) for each in forced]
+        wanted = None if forced is None else self._references(forced)
+        _check_counts(threads=threads)
 
         def found() -> tuple[_core.Pools, list[int], list[int]]:
             return self._core.bins(words, potential, threads, markup, wanted)
@@ -544,7 +697,8 @@ class Translator:
         take very long. Refuses hierarchical models.
         """
         words = self.prepared(lines, markup)
-        wanted = [self._target.prepare(each) for each in references]
+        wanted = self._references(references)
+        _check_counts(threads=threads, k=k)
 
         def found() -> tuple[_core.Pools, list[int], list[bool]]:
             return self._core.force(words, wanted, k, threads, markup)
@@ -563,10 +717,17 @@ class Translator:
         return dict(sorted(each.items(), key=lambda item: -abs(item[1])))
 
     def prepared(self, lines: Iterable[str], markup: str = "none") -> list[str]:
-        """Return lines as the model sees them; what is inside tags is left as it is."""
+        """Return lines as the model sees them; what is inside tags is left as it is.
+
+        Refuses a string in place of lines, and what is not text.
+        """
+        texts = _texts(lines)
         if markup == "none":
-            return [self._source.prepare(line) for line in lines]
-        return [self._marked(line) for line in lines]
+            return [self._source.prepare(line) for line in texts]
+        return [self._marked(line) for line in texts]
+
+    def _references(self, texts: Iterable[str]) -> list[str]:
+        return [self._target.prepare(text) for text in _texts(texts)]
 
     def restored(self, words: str) -> str:
         """Return the model's words as text."""
@@ -575,12 +736,13 @@ class Translator:
     def _marked(self, line: str) -> str:
         """Prepare what stands between tags, and translations inside them, which are text too.
 
-        Placeholders are words of the model and stay as they are.
+        Placeholders are words of the model and stay as they are. Only what the line begins with
+        begins a sentence: elsewhere capitals mean something.
         """
 
-        def prepared(text: str, side: TextSide) -> str:
-            plain = unescape(text, _QUOTE) if self._escaped else text
-            return escape(side.prepare(plain), {char: name for name, char in _QUOTE.items()})
+        def prepared(text: str, side: TextSide, begins: bool = False) -> str:
+            plain = _unescaped(text) if self._escaped else text
+            return escape(side.prepare(plain, begins=begins), _QUOTES)
 
         def given(found: re.Match[str]) -> str:
             each = (prepared(text, self._target) for text in found[3].split("||"))
@@ -589,16 +751,52 @@ class Translator:
         # Every other part is a tag.
         texts, tags = (_TAG.split(line)[at::2] for at in (0, 1))
         held = [False, *(_ENTITY.search(tag) is not None for tag in tags)]
+        first = next((at for at, text in enumerate(texts) if text.strip()), 0)
         for at, text in enumerate(texts):
             # A tag that is not closed is refused, not escaped.
             if not held[at] and "<" not in text:
-                texts[at] = prepared(text, self._source)
+                texts[at] = prepared(text, self._source, at == first)
         tags = [(_ENTITY if held[at] else _GIVEN).sub(given, tag) for at, tag in enumerate(tags, 1)]
         return " ".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
 
 
 def _bare(line: str, markup: str) -> str:
-    return line if markup == "none" else " ".join(unescape(_TAG.sub(" ", line), _QUOTE).split())
+    return line if markup == "none" else " ".join(_unescaped(_TAG.sub(" ", line)).split())
+
+
+def _unescaped(text: str) -> str:
+    """Return text with the characters that XML's entities stand for, and no others of HTML."""
+    return _XML.sub(lambda found: unescape(found[0]), text)
+
+
+def _refuse_string(lines: Iterable[str]) -> None:
+    if isinstance(lines, str):
+        raise InputError(
+            "a string in place of a list of lines",
+            remedy="write [text] for one line, text.splitlines() for several",
+        )
+
+
+def _texts(lines: Iterable[str]) -> list[str]:
+    """Return lines as a list. Refuses a string in their place, and what is not text."""
+    _refuse_string(lines)
+    found = list(lines)
+    for number, line in enumerate(found, 1):
+        try:
+            line.encode()
+        except UnicodeEncodeError as error:
+            message = f"a lone surrogate, {line[error.start]!r}"
+            remedy = "decode the text as what it is, without errors='surrogateescape'"
+            raise InputError(message, "input", number, remedy) from None
+        except AttributeError:
+            message = f"{type(line).__name__} in place of a line"
+            raise InputError(message, "input", number, "give lines as strings") from None
+    return found
+
+
+def _check_counts(**counts: int) -> None:
+    for name, count in counts.items():
+        check_range(name, count, 0, maxsize)
 
 
 def _checked(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +19,12 @@ from tunesmith.presets import PRESETS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+def test_commands_start_without_what_few_of_them_need() -> None:
+    asked = "import sys, tunesmith.cli; print('scipy' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer"])

@@ -126,6 +126,9 @@ def test_rules_are_the_same_as_a_table_and_for_programs(tmp_path: Path) -> None:
     shown = tunesmith(*asked, "--top", 2).out
     assert [rule["target"] in shown for rule in every] == [True, True, *[False] * len(every[2:])]
     assert f"… and {len(every) - 2} more (--top)" in shown
+    assert list(tunesmith(*asked, "--json").object) == ["phrases", "hiero"]
+    for kind, name in (("hiero", "hiero"), ("phrase", "phrases")):
+        assert list(tunesmith(*asked, "--json", "--kind", kind).object) == [name]
 
 
 @given(st.dictionaries(st.sampled_from([*VALUES, "own:a", "own:b", ":x"]), st.floats(-9, 9)))

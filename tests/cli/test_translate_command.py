@@ -288,6 +288,36 @@ def test_bad_markup_is_refused_or_skipped(model: Path) -> None:
     assert "bad markup: 1" in ran.err
 
 
+def test_bad_lines_have_no_score(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(b"Ein <b\n\nEin \xff\nEin Haus.\n")
+    ran = tunesmith("translate", model, "-i", file, "--json", "--skip-bad", "--markup", "ignore")
+    scores = [each["score"] for each in objects(ran)]
+    assert scores[:3] == [None, 0.0, None] and scores[3] is not None
+
+
+def test_weights_of_the_other_kind_of_rules_are_told(model: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    Weights({"lm": 1.0, "words": 1.0}, {"kind": "phrase"}).save(own / "weights.toml")
+    assert translated(own, "Ein Haus.\n").err == ""
+    ran = translated(own, "Ein Haus.\n", "--kind", "hiero")
+    assert ran.out == "A house.\n" and "not tuned" in ran.err
+    assert f"warning: {own / 'weights.toml'}: these weights were tuned for phrase rules" in ran.err
+    ran = translated(own, "Ein Haus.\n", "--kind", "hiero", "--weights", own / "weights.toml")
+    assert ran.code == 2 and "weights for phrase rules, but the model is of kind hiero" in ran.err
+
+
+def test_lists_of_empty_lines_say_how_they_are_read(model: Path, tmp_path: Path) -> None:
+    lists, references = tmp_path / "lists", tmp_path / "references"
+    translated(model, "\nEin Haus.\n", "--nbest", 2, "--nbest-out", lists)
+    references.write_text("x\nA house .\n")
+    ran = tunesmith("rerank", "check", lists, "-r", references)
+    assert ran.code == 2 and "--keep-blank keeps it, --skip-bad leaves it out" in ran.err
+    for option in ("--keep-blank", "--skip-bad"):
+        ran = tunesmith("rerank", "check", lists, "-r", references, option)
+        assert ran.code == 0, ran.err
+
+
 def test_lines_before_a_bad_one_are_answered(model: Path, tmp_path: Path) -> None:
     text = "Ein Haus.\n" * 103 + "<np>Ein Haus\nEin Buch.\n<np>\n"
     lists = tmp_path / "lists"
@@ -411,11 +441,43 @@ def test_an_interrupted_translation_ends_quietly(model: Path, tmp_path: Path) ->
     assert not lists.exists()
 
 
-def test_a_reader_that_leaves_is_no_error(model: Path) -> None:
+@pytest.mark.parametrize(
+    "options", [[], ["--json"], ["--nbest", "2", "--nbest-out", "lists"], ["--mbr", "bleu"]]
+)
+def test_an_interruption_is_heard_within_a_sentence(
+    model: Path, tmp_path: Path, options: list[str]
+) -> None:
+    # A search that would take years.
+    endless = [f"--set={name}" for name in ("stack=0", "pop_limit=0", "distortion_limit=-1")]
+    with subprocess.Popen(
+        [*COMMAND, "translate", str(model), *endless, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as running:
+        try:
+            assert running.stdin is not None and running.stdout is not None
+            running.stdin.write("Ein Haus.\n")
+            running.stdin.flush()
+            running.stdout.readline()
+            running.stdin.write(" ".join(f"w{i} Haus" for i in range(50)) + "\n")
+            running.stdin.flush()
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+            assert running.wait(timeout=60) == 130
+        finally:
+            running.kill()
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("option", ["--threads=1", "--json", "--explain"])
+def test_a_reader_that_leaves_is_no_error(model: Path, option: str) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
-        ran = process("translate", model, input="Ein Haus.\n" * 300, stdout=closed)
+        ran = process("translate", model, option, input="Ein Haus.\n" * 300, stdout=closed)
     assert ran.code == 141
     assert "Traceback" not in ran.err
 
@@ -429,7 +491,12 @@ def test_a_reader_that_leaves_is_no_error(model: Path) -> None:
         (["--nbest-out", "x"], "--nbest and --nbest-out go together"),
         (["--set", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
         (["--set", "stack=many"], "--set stack=many (give a number)"),
-        (["--set", "stack=-1"], "stack cannot be -1"),
+        (["--set", "stack=-1"], "stack cannot be -1 (give a whole number that is at least 0"),
+        (["--set", "threshold=-1"], "(give a number that is not negative, or inf)"),
+        (["--set", "distortion_limit=2.5"], "at least 0, or -1 for any number)"),
+        (["--set", "pop_limit=1e30"], "pop_limit cannot be 1e30 (give a number below 4294967295)"),
+        (["--set", "phrase_limit=0"], "phrase_limit cannot be 0 (give a whole number that is at"),
+        (["--nbest", "3", "--nbest-out", "-"], "would mix lists with the translations on standard"),
         (["--set", "max_words=0"], "max_words cannot be 0 (give a whole number that is at least 2"),
         (["--set", "max_words=1"], "max_words cannot be 1 (give a whole number that is at least 2"),
         (["--moses", "moses.ini"], "name MODEL, --moses INI or --cdec-grammar FILE, one of them"),

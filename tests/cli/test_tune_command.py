@@ -126,6 +126,7 @@ def test_sparse_features_are_tuned_kept_and_used(world: Path) -> None:
     assert ran.object["nonzero"] > 50
     weights = Weights.load(out)
     assert weights.meta["templates"] == ["rule-id", "bigrams"]
+    assert weights.meta["kind"] == "phrase"
     assert any(name.startswith("PT:") for name in weights)
     ran = tunesmith(*("translate", world / "model", "-i", world / "dev.src", "-w", out, "--json"))
     assert "TB:" in ran.out.splitlines()[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from twins.lists import Array, WordOverlap, learnable
 
-from tunesmith import Forests, InputError, Pools, get_metric
+from tunesmith import Bins, Forests, InputError, Pools, get_metric
 
 FEATURES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -33,6 +33,38 @@ def test_lists_hold_what_they_were_given() -> None:
     assert pools.first().tolist() == [0, -1, 2]
     assert pools.outputs(pools.first()) == ["x y", "", "w"]
     assert repr(pools) == "Pools(3 sentences, 3 hypotheses, 2 features)"
+
+
+def test_a_string_is_one_reference() -> None:
+    strings, lists = made(references=["x y", "v", "w"]), made(references=[["x y"], ["v"], ["w"]])
+    assert strings.references == lists.references == [["x y"], ["v"], ["w"]]
+    bleu = get_metric("bleu")
+    assert strings.score(bleu, strings.first()) == lists.score(bleu, lists.first())
+    assert Forests.of_lists(strings).references == lists.references
+    assert Forests(Forests.of_lists(lists).core, ["x y", "v", "w"]).references == lists.references
+    bins = Bins(lists.core, [0, 0, 1], [1, 2, 1]).against(["x y", "v"])
+    assert bins.references == [["x y"], ["x y"], ["v"]]
+    with pytest.raises(InputError, match="a string in place of references"):
+        made(references="xyz")
+
+
+def test_spaces_have_a_length_and_are_there_without_sentences() -> None:
+    pools = made()
+    assert len(pools) == len(Forests.of_lists(pools)) == 3
+    assert pools.subset([]) and len(pools.subset([])) == 0
+
+
+def test_metrics_and_weights_are_known_by_name() -> None:
+    pools = made()
+    forests = Forests.of_lists(pools)
+    bleu, weights = get_metric("bleu"), {"a": 1.0, "b": -1.0}
+    vector = pools.vector(weights)
+    for spaces in (pools, forests):
+        chosen = spaces.oracle("bleu", weights)
+        assert chosen.tolist() == spaces.oracle(bleu, vector).tolist()
+        assert spaces.score("bleu", chosen) == spaces.score(bleu, chosen)
+        assert spaces.signature("bleu") == spaces.signature(bleu)
+        assert np.array_equal(spaces.statistics("bleu", chosen), spaces.statistics(bleu, chosen))
 
 
 def test_dense_and_compressed_features_are_the_same() -> None:

@@ -11,16 +11,16 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{
-    Decode, Input, Markup, Named, Reading, Weights, decode, force, hiero, phrase,
+    Decode, Input, Markup, Named, Reading, Stop, Weights, decode, force, hiero, phrase,
 };
 use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
-use tunesmith_text::{Error, Names};
+use tunesmith_text::{Error, Names, Watch};
 
 use crate::error::{Failure, py_err};
 use crate::features;
 use crate::forest::Forests;
 use crate::pools::{Parts, Pools};
-use crate::threads;
+use crate::watch::watched;
 
 /// A model without weights.
 #[pyclass(frozen, module = "tunesmith._core")]
@@ -64,7 +64,7 @@ impl Decoder {
         verify: Option<bool>,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
-        let (extras, failure) = features::make(py, &templates, folder, own)?;
+        let (extras, own) = features::make(py, &templates, folder, own)?;
         let load = move || {
             let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
             let lm = Lm::load(&lm)?;
@@ -77,7 +77,11 @@ impl Decoder {
             phrase::Model::new(table, lm, dense, extras)
         };
         let model = py.detach(load).map_err(py_err)?;
-        Ok(Decoder { model: Model::Phrase(Arc::new(model), Mutex::default()), failure })
+        own.reserve(model.dense().names());
+        Ok(Decoder {
+            model: Model::Phrase(Arc::new(model), Mutex::default()),
+            failure: own.failure,
+        })
     }
 
     /// A hierarchical model from its files. With `cdec`, features have cdec's names and values,
@@ -97,7 +101,7 @@ impl Decoder {
         verify: Option<bool>,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
-        let (extras, failure) = features::make(py, &templates, folder, own)?;
+        let (extras, own) = features::make(py, &templates, folder, own)?;
         let load = move || {
             let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
             let lm = Lm::load(&lm)?;
@@ -108,7 +112,8 @@ impl Decoder {
             hiero::Model::new(table, lm, dense, extras)
         };
         let model = py.detach(load).map_err(py_err)?;
-        Ok(Decoder { model: Model::Hiero(Arc::new(model)), failure })
+        own.reserve(model.dense().names());
+        Ok(Decoder { model: Model::Hiero(Arc::new(model)), failure: own.failure })
     }
 
     /// Names of the features that the model always has.
@@ -208,16 +213,14 @@ fn markup_of(name: &str) -> PyResult<Markup> {
     found.map(|known| known.1).ok_or_else(|| PyValueError::new_err(format!("no markup {name}")))
 }
 
-/// Inputs of lines; the error names the line, counted from `first`.
-fn inputs<'a>(lines: &'a [String], markup: Markup) -> Result<Vec<Input<'a>>, (usize, Error)> {
-    let parse = |(number, line): (usize, &'a String)| {
-        Input::parse(line, markup).map_err(|error| (number, error))
+/// Inputs of lines, whose search ends when the watch says so; the error names the line.
+fn inputs<'a>(lines: &'a [String], markup: &str, watch: &'a Watch) -> PyResult<Vec<Input<'a>>> {
+    let markup = markup_of(markup)?;
+    let parse = |(number, line): (usize, &'a String)| match Input::parse(line, markup) {
+        Ok(input) => Ok(Input { stop: Stop::by(watch), ..input }),
+        Err(error) => Err(py_err(error.at("input", Some(number as u64 + 1)))),
     };
     lines.iter().enumerate().map(parse).collect()
-}
-
-fn bad_line((number, error): (usize, Error)) -> PyErr {
-    py_err(error.at("input", Some(number as u64 + 1)))
 }
 
 impl Translator {
@@ -242,15 +245,29 @@ impl Translator {
         all
     }
 
+    /// Runs a search that hears of signals; what is found after one is not used.
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        watch: &Watch,
+        threads: usize,
+        search: impl FnOnce() -> T + Send,
+    ) -> PyResult<T> {
+        let found = watched(py, watch, None, threads, search)?;
+        self.failure.check(py)?;
+        Ok(found)
+    }
+
     /// Lists of items in order, with common names of features; and whatever else `make` returns.
     fn pools<T: Sync, R: Send>(
         &self,
         py: Python<'_>,
+        watch: &Watch,
         threads: usize,
         items: &[T],
         make: impl Fn(&T, &mut PoolsBuilder) -> R + Send + Sync,
     ) -> PyResult<(Pools, Vec<R>)> {
-        let made = threads::run(py, threads, || {
+        self.run(py, watch, threads, || {
             if self.apart {
                 let one = |item: &T| {
                     let mut list = PoolsBuilder::default();
@@ -266,9 +283,7 @@ impl Translator {
             }
             let results = all.gather(items, make);
             (Pools::new(all.finish()), results)
-        })?;
-        self.failure.check(py)?;
-        Ok(made)
+        })
     }
 }
 
@@ -284,7 +299,8 @@ impl Translator {
         details: usize,
         markup: &str,
     ) -> PyResult<Vec<Translation>> {
-        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
         let one = |input: &Input<'_>| {
             let start = Instant::now();
             let found = decode(&*self.decoder, input);
@@ -320,9 +336,7 @@ impl Translator {
             translation.seconds = start.elapsed().as_secs_f64();
             translation
         };
-        let found = threads::run(py, threads, || inputs.par_iter().map(one).collect())?;
-        self.failure.check(py)?;
-        Ok(found)
+        self.run(py, &watch, threads, || inputs.par_iter().map(one).collect())
     }
 
     /// The `k` best translations of each line as lists, in which the features that the model
@@ -339,8 +353,9 @@ impl Translator {
         links: bool,
         markup: &str,
     ) -> PyResult<Pools> {
-        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
-        let (pools, _) = self.pools(py, threads, &inputs, |input, list| {
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
+        let (pools, _) = self.pools(py, &watch, threads, &inputs, |input, list| {
             decode(&*self.decoder, input).list(k, unique, links, self.collected(), list);
         })?;
         Ok(pools)
@@ -359,14 +374,16 @@ impl Translator {
         threads: usize,
         markup: &str,
     ) -> PyResult<(Pools, Vec<usize>, Vec<bool>)> {
-        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
         let pairs = pairs(&inputs, &references)?;
-        let (pools, reached) = self.pools(py, threads, &pairs, |(input, reference), list| {
-            let words: Vec<&str> = reference.split_whitespace().collect();
-            let (found, reached) = force(&*self.decoder, input, &words)?;
-            found.list(k, false, false, self.collected(), list);
-            Some(reached)
-        })?;
+        let (pools, reached) =
+            self.pools(py, &watch, threads, &pairs, |(input, reference), list| {
+                let words: Vec<&str> = reference.split_whitespace().collect();
+                let (found, reached) = force(&*self.decoder, input, &words)?;
+                found.list(k, false, false, self.collected(), list);
+                Some(reached)
+            })?;
         let reached: Option<Vec<_>> = reached.into_iter().collect();
         let reached = reached.ok_or_else(|| only_phrases("can be forced to a reference"))?;
         let (words, whole) = reached.iter().map(|one| (one.words, one.is_whole)).unzip();
@@ -388,38 +405,40 @@ impl Translator {
         markup: &str,
         references: Option<Vec<String>>,
     ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
-        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
         let pairs: Vec<_> = match &references {
             None => inputs.iter().map(|input| (input, None)).collect(),
             Some(all) => {
                 pairs(&inputs, all)?.into_iter().map(|(one, to)| (one, Some(to))).collect()
             }
         };
-        let (pools, bins) = self.pools(py, threads, &pairs, |(input, reference), list| {
-            let mut collected = self.collected();
-            let found = match reference {
-                None => decode(&*self.decoder, input),
-                Some(reference) => {
-                    let words: Vec<&str> = reference.split_whitespace().collect();
-                    force(&*self.decoder, input, &words)?.0
+        let (pools, bins) =
+            self.pools(py, &watch, threads, &pairs, |(input, reference), list| {
+                let mut collected = self.collected();
+                let found = match reference {
+                    None => decode(&*self.decoder, input),
+                    Some(reference) => {
+                        let words: Vec<&str> = reference.split_whitespace().collect();
+                        force(&*self.decoder, input, &words)?.0
+                    }
+                };
+                let bins = found.bins(&mut collected)?;
+                for bin in &bins {
+                    list.sentence(None);
+                    for partial in bin {
+                        list.push(Hypothesis {
+                            text: &partial.string(potential),
+                            features: &self.with_dense(&partial.features),
+                            score: Some(f64::from(partial.score)),
+                            extra: &partial.rest,
+                            ..Hypothesis::default()
+                        });
+                    }
                 }
-            };
-            let bins = found.bins(&mut collected)?;
-            for bin in &bins {
-                list.sentence(None);
-                for partial in bin {
-                    list.push(Hypothesis {
-                        text: &partial.string(potential),
-                        features: &self.with_dense(&partial.features),
-                        score: Some(f64::from(partial.score)),
-                        extra: &partial.rest,
-                        ..Hypothesis::default()
-                    });
-                }
-            }
-            list.names = collected.names;
-            Some(bins.len())
-        })?;
+                list.names = collected.names;
+                Some(bins.len())
+            })?;
         let bins: Option<Vec<usize>> = bins.into_iter().collect();
         let bins = bins.ok_or_else(|| only_phrases("has beam bins"))?;
         let places = bins.iter().enumerate();
@@ -437,19 +456,19 @@ impl Translator {
         threads: usize,
         markup: &str,
     ) -> PyResult<Forests> {
-        let inputs = inputs(&lines, markup_of(markup)?).map_err(bad_line)?;
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
         let one = |input: &Input<'_>| {
             let mut collected = Collected::default();
             let forest = decode(&*self.decoder, input).forest(&mut collected);
             CoreForests { names: collected.names, forests: vec![forest] }
         };
-        let all = threads::run(py, threads, || {
+        let all = self.run(py, &watch, threads, || {
             let parts: Vec<CoreForests> = inputs.par_iter().map(one).collect();
             let mut all = CoreForests::default();
             parts.into_iter().for_each(|part| all.append(part));
             all
         })?;
-        self.failure.check(py)?;
         Ok(Forests::new(all))
     }
 }

@@ -1,14 +1,14 @@
 //! Sparse features: templates by name, and those written in Python.
 
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use tunesmith_align::Link;
 use tunesmith_rules::Symbol;
 use tunesmith_search::Spelling;
@@ -20,8 +20,23 @@ use crate::error::{Failure, py_err};
 /// Features of rules, calculated by the method `find` of a Python object, once for each rule.
 struct InPython {
     object: Py<PyAny>,
-    failure: Arc<Failure>,
+    own: Own,
     known: RwLock<HashMap<u64, Arc<[Found]>>>,
+}
+
+/// What all features that are written in Python share.
+#[derive(Clone, Default)]
+pub struct Own {
+    /// Where their first error is kept.
+    pub failure: Arc<Failure>,
+    reserved: Arc<OnceLock<HashSet<String>>>,
+}
+
+impl Own {
+    /// Keeps the names that the model's own features have from others.
+    pub fn reserve<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
+        self.reserved.get_or_init(|| names.into_iter().map(str::to_owned).collect());
+    }
 }
 
 type Found = (Spelling, f32);
@@ -36,7 +51,7 @@ impl InPython {
             let found = found.cast::<PyDict>().map_err(|_| {
                 PyTypeError::new_err("find must return a dict of names and numbers")
             })?;
-            found.iter().map(|(name, value)| checked(&name, &value)).collect()
+            found.iter().map(|(name, value)| self.own.checked(&name, &value)).collect()
         })
     }
 
@@ -59,12 +74,12 @@ impl InPython {
 impl OnRule for InPython {
     /// Finds nothing once an error is kept: the result is not going to be used.
     fn find(&self, rule: &Rule<'_>, out: &mut dyn Sink) {
-        if self.failure.is_kept() {
+        if self.own.failure.is_kept() {
             return;
         }
         match self.found(rule) {
             Ok(found) => found.iter().for_each(|(name, value)| out.add(&[name], *value)),
-            Err(error) => self.failure.keep(error),
+            Err(error) => self.own.failure.keep(error),
         }
     }
 }
@@ -77,17 +92,37 @@ fn symbols<'a>(side: &[Symbol], spell: impl Fn(u32) -> &'a str) -> Vec<String> {
     side.iter().map(written).collect()
 }
 
-fn checked(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Found> {
-    let text: String = name.extract()?;
-    let value: f32 = value.extract()?;
-    if text.is_empty() || text.contains(char::is_whitespace) {
-        let message = format!("{text:?} is no name of a feature: it is empty or has spaces");
-        return Err(PyValueError::new_err(message));
+/// The weight of what markup gives.
+const GIVEN: &str = "given";
+
+impl Own {
+    fn checked(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Found> {
+        let text: String = name.extract()?;
+        let value: f32 = value.extract()?;
+        if let Some(wrong) = self.wrong(&text) {
+            let message = format!("{text:?} is no name of a feature: {wrong}");
+            return Err(PyValueError::new_err(message));
+        }
+        if !value.is_finite() {
+            return Err(PyValueError::new_err(format!("the value of {text:?} is not finite")));
+        }
+        Ok((Spelling::literal(&text), value))
     }
-    if !value.is_finite() {
-        return Err(PyValueError::new_err(format!("the value of {text:?} is not finite")));
+
+    /// Why a feature cannot have a name: it could not be told from another, or not be read again.
+    fn wrong(&self, name: &str) -> Option<&'static str> {
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return Some("it is empty or has spaces");
+        }
+        if name.contains("|||") {
+            return Some("||| is between the fields of lists");
+        }
+        if name.ends_with('=') && !name.contains(':') {
+            return Some("lists write = behind a name; begin it with a prefix and a colon");
+        }
+        let taken = self.reserved.get().is_some_and(|names| names.contains(name));
+        (taken || name == GIVEN).then_some("the model has a feature of this name")
     }
-    Ok((Spelling::literal(&text), value))
 }
 
 /// Words differ in number from sentence to sentence, so it is spellings that count.
@@ -110,8 +145,8 @@ fn hash<'a>(side: &[Symbol], spell: impl Fn(u32) -> &'a Spelling, hasher: &mut i
     }
 }
 
-/// Templates and sets by name, and Python objects with a method `find`, with the place where errors
-/// of those are kept. What was found after an error is not to be used.
+/// Templates and sets by name, and Python objects with a method `find`, with what those share. What
+/// was found after an error is not to be used.
 ///
 /// `folder` is a model directory with `frequent.txt` and `classes.txt`, for those that want them.
 pub fn make(
@@ -119,19 +154,31 @@ pub fn make(
     names: &[String],
     folder: Option<PathBuf>,
     own: Vec<Py<PyAny>>,
-) -> PyResult<(Extras, Arc<Failure>)> {
+) -> PyResult<(Extras, Own)> {
     let resources = folder.map_or_else(Resources::default, |path| Resources::of_model(&path));
     let mut extras = py.detach(|| templates::make(names, &resources)).map_err(py_err)?;
-    let failure = Arc::<Failure>::default();
+    let shared = Own::default();
     for object in own {
-        if !object.bind(py).hasattr("find")? {
+        let found = object.bind(py);
+        if found.is_instance_of::<PyType>() {
+            let message = format!(
+                "{} is a class, not a template: write {}()",
+                found,
+                found.getattr("__name__")?
+            );
+            return Err(PyTypeError::new_err(message));
+        }
+        if !found.hasattr("find")? {
             let message = "features written in Python need a method find";
             return Err(PyTypeError::new_err(message));
         }
-        let (failure, known) = (Arc::clone(&failure), RwLock::default());
-        extras.rule.push(Box::new(InPython { object, failure, known }));
+        extras.rule.push(Box::new(InPython {
+            object,
+            own: shared.clone(),
+            known: RwLock::default(),
+        }));
     }
-    Ok((extras, failure))
+    Ok((extras, shared))
 }
 
 /// Templates to look at, without a decoder.
@@ -151,7 +198,8 @@ impl Templates {
         own: Vec<Py<PyAny>>,
         folder: Option<PathBuf>,
     ) -> PyResult<Self> {
-        make(py, &names, folder, own).map(|(extras, failure)| Templates { extras, failure })
+        let (extras, own) = make(py, &names, folder, own)?;
+        Ok(Templates { extras, failure: own.failure })
     }
 
     /// The features of one rule in words; those that want a sentence around it are left out.

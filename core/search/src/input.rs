@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use tunesmith_text::{Error, Result};
+use tunesmith_text::{Error, Result, Watch};
 
 /// A sentence to translate: its words, and translations that are given for some of them.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +15,28 @@ pub struct Input<'a> {
     pub walls: Vec<usize>,
     /// Spans that must be translated as a whole before anything else.
     pub zones: Vec<Range<usize>>,
+    pub stop: Stop<'a>,
+}
+
+/// Who may end a search before it is done, if anybody: what it finds then is not to be used.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stop<'a>(Option<&'a Watch>);
+
+impl<'a> Stop<'a> {
+    pub fn by(watch: &'a Watch) -> Stop<'a> {
+        Stop(Some(watch))
+    }
+
+    pub fn is_asked(self) -> bool {
+        self.0.is_some_and(Watch::is_stopped)
+    }
+}
+
+/// Sentences are the same whoever may stop their search.
+impl PartialEq for Stop<'_> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// A translation that the user gives.
@@ -76,7 +98,7 @@ impl<'a> Input<'a> {
     /// `<wall/>` is a place that no phrase may reach across, `<zone>das haus</zone>` must be
     /// translated as a whole, `<ne entity="100" translation="@num@">@num@</ne>` is a placeholder:
     /// the model translates the word inside, and where the translation (the word itself if none is
-    /// told) comes out, the entity is put. `&lt;`, `&gt;`, `&quot;` and `&amp;` are characters.
+    /// told) comes out, the entity is put. XML's entities, such as `&lt;` and `&#39;`, are characters.
     pub fn parse(text: &'a str, markup: Markup) -> Result<Input<'a>> {
         let mut input = Input::default();
         if markup == Markup::None {
@@ -104,10 +126,13 @@ impl<'a> Input<'a> {
                 None => (inside, false),
             };
             let tag = Tag::parse(inside)?;
+            let place = input.words.len();
             match (alone, tag.name) {
-                (true, "wall") if markup != Markup::Ignore => input.walls.push(input.words.len()),
-                (true, _) => {}
-                (false, _) => open.push((tag, input.words.len())),
+                (false, _) => open.push((tag, place)),
+                (true, _) if markup == Markup::Ignore => {}
+                (true, "wall") => input.walls.push(place),
+                // There is nothing inside.
+                (true, _) => input.close(&tag, place, markup)?,
             }
         }
         input.read(rest);
@@ -241,6 +266,7 @@ impl<'a> Input<'a> {
                 .map(|wall| wall - range.start)
                 .collect(),
             zones: self.zones.iter().filter(|zone| inside(zone)).map(moved).collect(),
+            stop: self.stop,
         }
     }
 }
@@ -281,8 +307,37 @@ fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return text.into();
     }
-    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
-    text.replace("&amp;", "&").into()
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let named = rest.find(';').and_then(|end| Some((entity(&rest[1..end])?, end + 1)));
+        let (letter, length) = named.unwrap_or(('&', 1));
+        plain.push(letter);
+        rest = &rest[length..];
+    }
+    plain.push_str(rest);
+    plain.into()
+}
+
+/// What XML writes between & and ;.
+fn entity(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let digits = name.strip_prefix('#')?;
+            let number = match digits.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => digits.parse(),
+            };
+            char::from_u32(number.ok()?)
+        }
+    }
 }
 
 /// Where the > of a tag is; one in quotes is part of a value.
@@ -330,9 +385,12 @@ mod tests {
 
     #[test]
     fn bad_markup_is_refused() {
-        for text in ["<a", "<a>b", "b</a>", "<a b>c</a>", "<n translation=\"x\"></n>", "< >a</ >"] {
+        let given = ["<n translation=\"x\"></n>", "<n translation=\"x\"/>", "a <n entity='x' /> b"];
+        for text in ["<a", "<a>b", "b</a>", "<a b>c</a>", "< >a</ >"].into_iter().chain(given) {
             assert!(Input::parse(text, Markup::Exclusive).is_err(), "{text}");
         }
+        assert_eq!(Input::parse("a <br/> b", Markup::Exclusive).unwrap(), Input::plain("a b"));
+        assert_eq!(Input::parse(given[1], Markup::Ignore).unwrap(), Input::plain(""));
         assert_eq!(Input::parse("a < b", Markup::None).unwrap().words, ["a", "<", "b"]);
         assert_eq!(Input::parse("<x>a</x>", Markup::Ignore).unwrap(), Input::plain("a"));
     }
@@ -344,6 +402,9 @@ mod tests {
         assert_eq!(input.words, ["3", "<", "5", "x&y"]);
         assert_eq!(input.given[0].words, ["a", ">", "b", "&", "&lt;"]);
         assert_eq!(Input::parse("&lt;", Markup::None).unwrap().words, ["&lt;"]);
+        let text = "&apos;s &#39;&#x27; &amp;apos; & &c; &#x110000; &;";
+        let input = Input::parse(text, Markup::Exclusive).unwrap();
+        assert_eq!(input.words, ["'s", "''", "&apos;", "&", "&c;", "&#x110000;", "&;"]);
     }
 
     #[test]

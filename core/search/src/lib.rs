@@ -8,10 +8,11 @@ mod lists;
 mod model;
 mod outcome;
 pub mod phrase;
+mod settings;
 mod weights;
 mod words;
 
-pub use input::{Given, Input, Markup, Placeholder};
+pub use input::{Given, Input, Markup, Placeholder, Stop};
 pub use lists::Reading;
 pub use model::{Model, Named, Score};
 pub use outcome::{

@@ -144,7 +144,11 @@ pub trait Decode: Send + Sync {
 
 /// Translates a sentence of any length.
 pub fn decode<'d>(decoder: &'d dyn Decode, input: &Input<'_>) -> Translated<'d> {
-    let pieces = input.pieces(decoder.max_words());
+    let pieces = match input.stop.is_asked() {
+        // Of many sentences those that are left take no time.
+        true => vec![Input::default()],
+        false => input.pieces(decoder.max_words()),
+    };
     let mut offset = 0;
     let parts = pieces.iter().map(|piece| {
         let start = offset;

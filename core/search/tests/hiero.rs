@@ -14,7 +14,7 @@ use tunesmith_rules::{Table, import_cdec};
 use tunesmith_search::features::templates::{self, Resources};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::hiero::{Decoder, Dense, Model, Settings};
-use tunesmith_search::{Given, Input, Named, Outcome, Weights, decode};
+use tunesmith_search::{Given, Input, Named, Outcome, Stop, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A symbol of a rule: a gap or a word.
@@ -381,6 +381,17 @@ fn fixed() -> Arc<Model> {
         value: 1.0,
     });
     model(&rules, 3, true, Extras::default())
+}
+
+#[test]
+fn a_search_ends_when_it_is_stopped() {
+    let model = fixed();
+    let decoder = decoder(&model, &CDEC, 30);
+    let watch = Watch::default();
+    let input = Input { stop: Stop::by(&watch), ..Input::plain("a neu b") };
+    assert!(decoder.search(&input).score().is_some());
+    watch.stop();
+    assert!(decoder.search(&input).score().is_none());
 }
 
 #[test]

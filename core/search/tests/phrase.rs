@@ -12,7 +12,7 @@ use tunesmith_rules::{Table, import_moses};
 use tunesmith_search::features::templates::{Resources, make};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Kept, Model, Settings};
-use tunesmith_search::{Input, Markup, Named, Outcome, Weights, decode};
+use tunesmith_search::{Input, Markup, Named, Outcome, Stop, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A phrase pair: source, target, four probabilities, six of orientation.
@@ -436,6 +436,17 @@ fn nothing_gives_nothing() {
     let found = decode(&world.decoder, &Input::plain("  "));
     assert_eq!(found.text(), "");
     assert!(found.score().is_some());
+}
+
+#[test]
+fn a_search_ends_when_it_is_stopped() {
+    let world = small();
+    let watch = Watch::default();
+    let input = Input { stop: Stop::by(&watch), ..Input::plain("a b") };
+    assert!(world.decoder.search(&input).score().is_some());
+    watch.stop();
+    assert!(world.decoder.search(&input).score().is_none());
+    assert_eq!(decode(&world.decoder, &input).text(), "");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Watch {
     /// Counts work done; an error when it is to stop.
     pub fn step(&self, count: u64) -> Result<()> {
         self.done.fetch_add(count, Ordering::Relaxed);
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Err(Error::new("the work was stopped"));
         }
         Ok(())
@@ -46,6 +46,11 @@ impl Watch {
         let stage = self.stage.lock().map_or("", |stage| *stage);
         let value = |number: &AtomicU64| number.load(Ordering::Relaxed);
         Progress { stage, done: value(&self.done), total: value(&self.total) }
+    }
+
+    /// Whether the work is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Makes the work end with an error soon.

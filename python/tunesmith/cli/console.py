@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn, Self
 
 from rich.console import Console
@@ -33,8 +35,17 @@ SHOWN_WEIGHTS = 20
 # Of a column in the lines that tell of epochs.
 NARROWEST = 7
 
+
+class Out(Console):
+    """Standard output, whose reader may leave as that of all other output."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on, which rich takes for a failure of ours."""
+        raise
+
+
 # Neither markup nor emoji: names of features and files are printed as they are.
-out = Console(
+out = Out(
     soft_wrap=True,
     highlight=False,
     markup=False,
@@ -67,9 +78,13 @@ def emit(value: Mapping[str, Any]) -> None:
     print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False), flush=True)
 
 
-def busy(what: str) -> Status:
-    """Return a block in which a terminal says what is being done."""
-    return err.status(what)
+@contextmanager
+def busy(what: str) -> Iterator[Status]:
+    """Return a block in which a terminal says what is being done; warnings are told behind it."""
+    with warnings.catch_warnings(record=True) as told, err.status(what) as status:
+        yield status
+    for each in told:
+        warn(str(each.message))
 
 
 def tell_skipped(skipped: list[Skipped]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from tunesmith.templates import DENSE, groups, template_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.rules import Rule, find
 from tunesmith.training.text import TextSide
+from tunesmith.translation import KINDS
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -41,6 +42,7 @@ def inspect(
         int, typer.Option(metavar="N", min=1, help="Rules or weights to show at most.")
     ] = 20,
     json: o.Json = False,
+    kind: o.Kind = None,
     group: Annotated[
         str | None,
         typer.Option(
@@ -78,9 +80,10 @@ def inspect(
                 str(path),
                 remedy="give them with a weights file, or a phrase with a model",
             )
-        _model(path, phrase, top, json)
+        o.one_of("kind", kind, tuple(KINDS))
+        _model(path, phrase, top, json, kind)
         return
-    if phrase is not None:
+    if phrase is not None or kind is not None:
         raise InputError("a phrase is looked up in a model", str(path), remedy="name its directory")
     if positive and negative:
         raise InputError("--positive and --negative", remedy="give one of them")
@@ -166,10 +169,15 @@ def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
     yield from ((name, Weights(part)) for name, part in parts.items() if part)
 
 
-def _model(model: Path, phrase: str | None, top: int, json: bool) -> None:
+def _model(model: Path, phrase: str | None, top: int, json: bool, kind: str | None) -> None:
     """Print the rules for a phrase, or how many there are."""
     told = read_model(model)
-    tables = rule_tables(model)
+    wanted = [file for name, (file, _) in KINDS.items() if kind in (None, name)]
+    tables = {name: held for name, held in rule_tables(model).items() if f"{name}.rules" in wanted}
+    if not tables:
+        raise InputError(
+            f"the model has no rules of kind {kind}", str(model), remedy="leave --kind out"
+        )
     if phrase is None:
         if json:
             emit(told)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import typer
@@ -15,22 +17,21 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from tunesmith._core import Derivation
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_skipped, warn
-from tunesmith.errors import InputError
+from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
 from tunesmith.reading import read_weights
 from tunesmith.spaces import Positions, Spaces
 from tunesmith.streams import batches
-from tunesmith.templates import TEMPLATES, template_of
-from tunesmith.training.model import check_templates
 from tunesmith.translation import (
-    BATCH,
     KINDS,
     MARKUP,
     Model,
+    Pace,
     Translation,
     Translator,
     templates_of,
+    without_effect,
 )
 
 EXAMPLES = (
@@ -42,8 +43,6 @@ EXAMPLES = (
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
 )
 TEXT = "The text"
-SHOWN = 3
-"""Names that a message holds at most."""
 
 
 def translate(
@@ -99,7 +98,8 @@ def translate(
         typer.Option(
             "--cache",
             metavar="DIR",
-            help="Where converted files of Moses are kept.",
+            help="Where files of Moses or cdec are kept once they are converted; else in "
+            "tunesmith-cache beside them.",
             rich_help_panel=o.MODEL,
         ),
     ] = None,
@@ -191,6 +191,11 @@ def translate(
         raise InputError("--mbr gives text only", remedy="leave --json and --explain out")
     if (nbest > 0) != (nbest_out is not None) and not (mbr is not None and nbest_out is None):
         raise InputError("--nbest and --nbest-out go together", remedy="give both or none")
+    if str(nbest_out) == "-":
+        raise InputError(
+            "--nbest-out - would mix lists with the translations on standard output",
+            remedy="name a file",
+        )
     o.one_of("kind", kind, tuple(KINDS))
     if model is None and kind not in (None, "hiero" if moses is None else "phrase"):
         raise InputError(
@@ -213,16 +218,16 @@ def translate(
             loaded = Model.of_cdec(cdec_grammar, lm, read_weights(chosen), cache, note)
         else:
             assert model is not None
+            # Turned on here, so that the files are loaded once.
             named = [] if given is None else templates_of(given)
-            check_templates(named, str(weights))
             loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
     if given is None and not loaded.tuned:
         note("these weights are not tuned; --weights names better ones")
-    translator = loaded.translator(given, settings, tokenized=tokenized)
     used = loaded.weights if given is None else given
     where = "templates in [features] of model.toml" if model is not None else None
     tell_unknown(loaded.unknown(used), used.file, where)
-    report = Report(skip_bad)
+    translator = loaded.translator(given, settings, tokenized=tokenized)
+    report = Lost(skip_bad)
     how: dict[str, Any] = {
         "threads": threads,
         "markup": markup or loaded.markup,
@@ -234,9 +239,24 @@ def translate(
         if nbest_out is not None:
             lists = stack.enter_context(NbestWriter(nbest_out))
         answers = Answers(translator, how, lists, nbest, mbr is not None, alpha, json, explain)
-        for first, lines in _watched(batches(input, BATCH, report)):
+        pace = Pace(threads, nbest)
+        for first, lines in _watched(batches(input, lambda: pace.size, report)):
+            begun = perf_counter()
             answers.give(first, lines)
+            pace.took(len(lines), perf_counter() - begun)
     tell_skipped(list(report.skipped.values()))
+
+
+@dataclass(slots=True)
+class Lost(Report):
+    """A report that knows the numbers of bad lines."""
+
+    lines: set[int | None] = field(default_factory=set)
+
+    def note(self, reason: str, error: InputError) -> None:
+        """Count a line."""
+        self.lines.add(error.line)
+        Report.note(self, reason, error)
 
 
 @dataclass(frozen=True)
@@ -297,7 +317,10 @@ class Answers:
         """Print the best translations in the form that is wanted; as `_agreed`."""
         details = 2 if self.explain else int(self.json)
         found = self.translator.batch(lines, details=details, **how)
+        lost = self.how["report"].lines
         for number, each in enumerate(found, how["first"]):
+            if number in lost:
+                each = replace(each, score=None)
             if self.json:
                 emit(described(each, self.translator, self.explain))
             elif self.explain:
@@ -314,19 +337,10 @@ class Answers:
 
 def tell_unknown(names: list[str], file: str | None, where: str | None) -> None:
     """Warn of weights without effect; `where` says how templates are turned on, if they can be."""
-    if not names:
-        return
-    known = {each.name for each in TEMPLATES} if where else set()
-    off = sorted({template_of(name) for name in names} & known)
-    remedy = "correct the names"
-    if off:
-        remedy += f", or add {', '.join(off)} to {where}"
-    place = "" if file is None else f"{file}: "
-    more = ", …" if len(names) > SHOWN else ""
-    warn(
-        f"{place}weights without effect, for this model has no such features: {len(names):,}, "
-        f"{', '.join(names[:SHOWN])}{more} ({remedy})"
-    )
+    if names:
+        warn(without_effect(names, file, where))
+        # What has been told is not to be told again whenever such weights are used.
+        warnings.simplefilter("ignore", WithoutEffect)
 
 
 def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:

@@ -357,7 +357,7 @@ def tune(
             run=run,
             resume=resume,
             config={"inputs": {} if run is None else inputs(files)},
-            meta={"templates": templates} if templates else None,
+            meta={"templates": templates or None, "kind": model and kind_of(model, kind)},
             listen=both(watch, follow, board, lambda event: tell_idle(event, start.file)),
         )
     if result.idle_limits:

@@ -76,9 +76,12 @@ class TextSide:
         if self.pieces < 1:
             raise InputError(f"{self.pieces} pieces", remedy="give a number above 0")
 
-    def prepare(self, line: str) -> str:
-        """Return the line as the model sees it: words between single spaces."""
-        words = self._cased(self._words(line))
+    def prepare(self, line: str, *, begins: bool = True) -> str:
+        """Return the line as the model sees it: words between single spaces.
+
+        If it does not begin a sentence, the case of its first word means something and is kept.
+        """
+        words = self._cased(self._words(line), begins)
         if self.tokenize == "char":
             return " ".join(_NO_SPACE.sub("", " ".join(words)).replace(" ", SPACE))
         if self.tokenize in PIECES:
@@ -161,10 +164,10 @@ class TextSide:
             return tokens
         return line.split(" ") if line else []
 
-    def _cased(self, words: list[str]) -> list[str]:
+    def _cased(self, words: list[str], begins: bool = True) -> list[str]:
         if self.case == "lower":
             return [word.lower() for word in words]
-        if self.case == "true" and words:
+        if self.case == "true" and words and begins:
             return [self.truecase.get(words[0].lower(), words[0]), *words[1:]]
         return words
 

@@ -9,6 +9,7 @@ use super::model::Model;
 use super::results::Found;
 use super::search;
 use crate::cache::Cache;
+use crate::settings::{whole, wrong};
 use crate::{Decode, Input, Outcome, Weights};
 
 /// How to search.
@@ -44,35 +45,28 @@ impl Settings {
 
     /// Changes a setting.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
-        let wrong = |wanted: &str| {
-            Err(Error::new(format!("{name} cannot be {value}")).remedy(format!("give {wanted}")))
-        };
-        let place = match name {
-            "pop_limit" => &mut self.pop_limit,
-            "max_span" => &mut self.max_span,
-            "table_limit" => &mut self.table_limit,
-            "max_words" => &mut self.max_words,
+        let (place, least, remedy) = match name {
+            "pop_limit" => (&mut self.pop_limit, 0, "0 for all"),
+            "max_span" => (&mut self.max_span, 1, ""),
+            "table_limit" => (&mut self.table_limit, 0, "0 for all"),
+            "max_words" => (&mut self.max_words, 2, ""),
             "hope" if (0.0..=1.0).contains(&value) => {
                 self.hope = value as f32;
                 return Ok(());
             }
-            "hope" => return wrong("a number from 0 to 1"),
+            "hope" => return Err(wrong(name, value, "a number from 0 to 1")),
             "growing" if value == 0.0 || value == 1.0 => {
                 self.growing = value == 1.0;
                 return Ok(());
             }
-            "growing" => return wrong("0 or 1"),
+            "growing" => return Err(wrong(name, value, "0 or 1")),
             _ => {
                 let known = Settings::NAMES.map(|known| known.0).join(", ");
                 return Err(Error::new(format!("no setting {name}"))
                     .remedy(format!("those of a hierarchical decoder are {known}")));
             }
         };
-        let least = if matches!(name, "pop_limit" | "table_limit") { 0.0 } else { 1.0 };
-        if !(least..f64::from(u32::MAX)).contains(&value) || value.fract() != 0.0 {
-            return wrong(&format!("a whole number that is at least {least}"));
-        }
-        *place = value as usize;
+        *place = whole(name, value, least, remedy)?;
         Ok(())
     }
 

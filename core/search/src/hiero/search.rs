@@ -171,6 +171,9 @@ impl Search<'_> {
             let rest = words.len() - start;
             walk.begin(start, decoder.settings.max_span.min(rest));
             for end in start + 1..=start + self.spans.width.min(rest) {
+                if self.frame.stop.is_asked() {
+                    return;
+                }
                 let first = self.chart.bundles.len();
                 let matched = end - start <= decoder.settings.max_span;
                 if matched {
@@ -202,6 +205,9 @@ impl Search<'_> {
         self.chart.strings.extend(strings);
         let mut prefixes = vec![Some(self.cells.single(&self.chart))];
         for end in 1..=sentence.source().len() {
+            if self.frame.stop.is_asked() {
+                return Vec::new();
+            }
             let bundles = self.chart.bundles.len();
             let reached = end.saturating_sub(self.spans.width);
             for (split, &prefix) in prefixes.iter().enumerate().skip(reached) {

@@ -8,6 +8,7 @@ use super::results::Found;
 use super::search;
 use super::targets::Targets;
 use crate::cache::Cache;
+use crate::settings::{whole, wrong};
 use crate::{Decode, Input, ModelWords, Outcome, Reached, Weights};
 use tunesmith_rules::{Node, Symbol};
 use tunesmith_text::{Error, Result};
@@ -46,28 +47,35 @@ impl Settings {
 
     /// Changes a setting.
     pub fn set(&mut self, name: &str, value: f64) -> Result<()> {
-        let whole = value >= 0.0 && value.fract() == 0.0 && value < f64::from(u32::MAX);
-        let any =
-            name == "threshold" && value >= 0.0 || name == "distortion_limit" && value == -1.0;
-        if !Settings::NAMES.iter().any(|known| known.0 == name) {
-            let known: Vec<&str> = Settings::NAMES.iter().map(|known| known.0).collect();
-            return Err(Error::new(format!("no setting {name}"))
-                .remedy(format!("those of a phrase-based decoder are {}", known.join(", "))));
+        if name == "threshold" {
+            if value.is_nan() || value < 0.0 {
+                return Err(wrong(name, value, "a number that is not negative, or inf"));
+            }
+            self.threshold = value as f32;
+            return Ok(());
         }
-        if !whole && !any {
-            return Err(Error::new(format!("{name} cannot be {value}"))
-                .remedy("give a whole number that is not negative"));
+        if name == "distortion_limit" {
+            self.distortion_limit = match value == -1.0 {
+                true => None,
+                false => Some(whole(name, value, 0, "or -1 for any number")?),
+            };
+            return Ok(());
         }
-        let number = value.max(0.0) as usize;
-        match name {
-            "stack" => self.stack = number,
-            "pop_limit" => self.pop_limit = number,
-            "threshold" => self.threshold = value as f32,
-            "distortion_limit" => self.distortion_limit = (value >= 0.0).then_some(number),
-            "table_limit" => self.table_limit = number,
-            "phrase_limit" => self.phrase_limit = number.max(1),
-            _ => self.max_words = number.clamp(2, usize::from(u16::MAX) - 1),
-        }
+        let (place, least, remedy) = match name {
+            "stack" => (&mut self.stack, 0, "0 for all"),
+            "pop_limit" => (&mut self.pop_limit, 0, "0 for all"),
+            "table_limit" => (&mut self.table_limit, 0, "0 for all"),
+            "phrase_limit" => (&mut self.phrase_limit, 1, ""),
+            "max_words" => (&mut self.max_words, 2, ""),
+            _ => {
+                let known = Settings::NAMES.map(|known| known.0).join(", ");
+                return Err(Error::new(format!("no setting {name}"))
+                    .remedy(format!("those of a phrase-based decoder are {known}")));
+            }
+        };
+        *place = whole(name, value, least, remedy)?;
+        // Places of words are 16-bit numbers.
+        self.max_words = self.max_words.min(usize::from(u16::MAX) - 1);
         Ok(())
     }
 }

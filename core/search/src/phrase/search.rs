@@ -17,8 +17,8 @@ use super::cover::Covers;
 use super::decoder::Decoder;
 use super::options::{Choice, Choices};
 use super::results::Found;
-use crate::Input;
 use crate::features::{OnString, Sink, Total};
+use crate::{Input, Stop};
 
 pub const NONE: u32 = u32::MAX;
 
@@ -70,6 +70,9 @@ pub struct Stack {
 
 /// Where estimates promise too much, this many cells get their exact score for each one taken.
 const ASKED: usize = 2;
+
+/// After so many exact scores it is looked whether the search is to end.
+const HEARD: usize = 1 << 12;
 
 /// Cells of one group and one span.
 struct Cube {
@@ -158,6 +161,7 @@ struct Search<'d, 'c> {
     /// The only string that may come out.
     forced: Option<&'c [u32]>,
     limits: Limits,
+    stop: Stop<'c>,
     /// Orientations refer to blocks.
     blocks: bool,
     graph: Graph,
@@ -177,11 +181,11 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
         threshold: settings.threshold,
         distortion: settings.distortion_limit.unwrap_or(usize::MAX),
     };
-    let mut graph = run(decoder, &choices, None, &limits);
+    let mut graph = run(decoder, &choices, None, &limits, input.stop);
     if graph.goal.is_none() {
         // Walls and zones may leave nothing in the beam that can be finished. From left to right
         // every phrase leads on.
-        graph = run(decoder, &choices, None, &Limits { distortion: 0, ..limits });
+        graph = run(decoder, &choices, None, &Limits { distortion: 0, ..limits }, input.stop);
     }
     Found::new(choices, graph)
 }
@@ -197,7 +201,7 @@ pub fn force<'d>(decoder: &'d Decoder, input: &Input<'_>, reference: &[&str]) ->
         threshold: f32::INFINITY,
         distortion: decoder.settings.distortion_limit.unwrap_or(usize::MAX),
     };
-    let mut graph = run(decoder, &choices, Some(&words), &limits);
+    let mut graph = run(decoder, &choices, Some(&words), &limits, input.stop);
     if graph.goal.is_none() {
         graph.goal = graph.furthest();
         graph.last = graph.arcs.len() as u32;
@@ -220,6 +224,7 @@ fn run<'d>(
     choices: &Choices<'d>,
     forced: Option<&[u32]>,
     limits: &Limits,
+    stop: Stop<'_>,
 ) -> Graph {
     let words = choices.sentence.source().len();
     let mut search = Search {
@@ -227,6 +232,7 @@ fn run<'d>(
         choices,
         forced,
         limits: *limits,
+        stop,
         blocks: decoder.model.dense.reordering.as_ref().is_some_and(|model| model.blocks),
         graph: Graph {
             nodes: Vec::new(),
@@ -282,7 +288,7 @@ impl Search<'_, '_> {
     fn expand(&mut self, stack: usize) {
         let nodes = std::mem::take(&mut self.graph.stacks[stack].nodes);
         let mut first = 0;
-        while first < nodes.len() {
+        while first < nodes.len() && !self.stop.is_asked() {
             let node = &self.graph.nodes[nodes[first] as usize];
             let (cover, end) = (node.cover, usize::from(node.end));
             let alike = nodes[first..].iter().take_while(|&&other| {
@@ -368,6 +374,9 @@ impl Search<'_, '_> {
             if at == NONE {
                 if asked >= budget {
                     continue;
+                }
+                if asked % HEARD == 0 && self.stop.is_asked() {
+                    break;
                 }
                 asked += 1;
                 // Its neighbours may now come.
