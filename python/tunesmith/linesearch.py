@@ -24,6 +24,10 @@ Climbed = tuple[Vector, float, int]
 MOST_FEATURES = 1000
 # Strings of a forest that stand for it where points are searched, and how often they are gathered.
 LISTED, GATHERINGS = 100, 4
+# How often restarts move on to the best so far, and how far from it they lie, at least and at most,
+# in the size of its features.
+GENERATIONS = 3
+NEAR, FAR = 0.1, 0.5
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,9 @@ class LineSearch:
     lines tells which hypothesis wins where, and one sweep over all breakpoints with running
     corpus statistics finds the exact best step. From each point: every axis in random order, then
     `directions` random directions, taking each improvement, until a round gains less than
-    `tolerance`. The first half of the restarts are random points, the second half lie around the
-    best of the first. Every point is an epoch; the best so far is proposed.
+    `tolerance`. The first third of the restarts lie around the start weights, each further third
+    around the best so far: what is found far away from the weights that lists were made with is
+    seldom what a decoder finds there. Every point is an epoch; the best so far is proposed.
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more. So the points are
@@ -46,7 +51,7 @@ class LineSearch:
     Kernels: `core/solve/src/line`.
     """
 
-    restarts: int = 20
+    restarts: int = 30
     directions: int = 0
     tolerance: float = 1e-5
     coarse: float = 1e-3
@@ -80,22 +85,18 @@ class LineSearch:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
 
-        restarts = self.restarts
         base = best if state is None else np.array(state["base"])
 
         def climb(number: int, base: Vector) -> tuple[Vector, float, int]:
             rng = np.random.default_rng([seed, number])
             point = task.clip(start)
             if number > 0:
-                near = number > restarts // 2
-                draw = _near(base, spread, rng) if near else rng.uniform(-1, 1, len(start)) / spread
-                point = np.where(moving, task.clip(draw), point)
+                point = np.where(moving, task.clip(_near(base, spread, rng)), point)
             return self._climb(task, search, free, point, rng)
 
-        half = restarts // 2 + 1
-        for generation in (range(half), range(half, restarts + 1)):
-            numbers = [number for number in generation if number >= done]
-            if generation.start == half and done <= half:
+        for generation in np.array_split(np.arange(self.restarts + 1), GENERATIONS):
+            numbers = [number for number in generation.tolist() if number >= done]
+            if numbers and numbers[0] == generation[0] > 0:
                 base = best
             for number, (weights, reached, moves) in _in_order(climb, numbers, base, task.threads):
                 if reached > gain:
@@ -107,7 +108,7 @@ class LineSearch:
                     "done": np.array([number + 1]),
                 }
                 facts = {"updates": moves, "reached": reached}
-                yield Epoch(number + 1, best, now, facts, number == restarts)
+                yield Epoch(number + 1, best, now, facts, number == self.restarts)
 
     def _search(self, task: Task, free: npt.NDArray[np.int64]) -> _core.LineSearch:
         return _core.LineSearch(
@@ -217,9 +218,10 @@ def _moving(task: Task, within: Within) -> npt.NDArray[np.bool_]:
 
 
 def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
-    """Return a point around `base`, half as far from it as its features are large."""
-    size = 0.5 * float(np.abs(base * spread).mean())
-    return base + rng.normal(size=len(base)) / spread * size
+    """Return a point around `base`, some way off as its features are large; around zero, any."""
+    size = float(np.abs(base * spread).mean()) or 1.0
+    distance = size * NEAR * (FAR / NEAR) ** rng.uniform()
+    return base + rng.normal(size=len(base)) / spread * distance
 
 
 def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:

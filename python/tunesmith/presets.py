@@ -107,7 +107,7 @@ MEANINGS = {
     "price": "D, the largest step for the bounds",
     "r": "how slowly confidence grows",
     "rate": "the learning rate",
-    "restarts": "random points to search from, besides the start",
+    "restarts": "points to search from, around the start and the best so far",
     "rounds": "rounds at most",
     "samples": "pairs that are drawn for each sentence",
     "scale_update": "multiply steps by the oracle's gain",
@@ -154,7 +154,7 @@ def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
 @preset
 def mert(
     *,
-    restarts: Whole = 20,
+    restarts: Whole = 30,
     directions: Whole = 0,
     tolerance: Positive = 1e-5,
     coarse: Amount = 1e-3,
@@ -162,12 +162,14 @@ def mert(
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
-    exact best step. From the start weights and `restarts` random points; on forests from the start
-    weights and from the best that lists of their strings lead to, where a round that gains less
-    than `coarse` is the last.
+    exact best step. From the start weights and `restarts` random points around them and around
+    the best so far; on forests from the start weights and from the best that lists of their strings
+    lead to, where a round that gains less than `coarse` is the last.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
-    in random order instead of only the steepest, which needs fewer searches for the same optimum.
+    in random order instead of only the steepest, which needs fewer searches for the same optimum;
+    and restarts are not drawn from everywhere: what lies far away from the weights that lists were
+    made with promises more than a decoder keeps.
     """
     return LineSearch(restarts, directions, tolerance, coarse)
 
