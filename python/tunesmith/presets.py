@@ -520,14 +520,15 @@ def perceptron(
     oracle: select.Oracle = "M-C",
     prediction: select.Prediction = "PB",
     passes: Count = 20,
-    gain: GainName = "context",
+    gain: GainName = "sentence",
     average: Average = "epoch",
     shuffle: bool = True,
 ) -> Tuner:
     """The averaged structured perceptron: w += η(f(y+) - f(ŷ)) when the model's best is worse.
 
     Collins 2002. Deviation: averaged over the last pass only, because steps do not shrink and a
-    live decoder may lose its way in the first.
+    live decoder may lose its way in the first. Passes differ so much that `gain=context`, that of
+    the pass before, leads astray.
     """
     return Online(
         select.hope_fear(oracle, prediction),
