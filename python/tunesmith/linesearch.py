@@ -221,7 +221,7 @@ def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
     """Return a point around `base`, some way off as its features are large; around zero, any."""
     size = float(np.abs(base * spread).mean()) or 1.0
     distance = size * NEAR * (FAR / NEAR) ** rng.uniform()
-    return base + rng.normal(size=len(base)) / spread * distance
+    return np.asarray(base + rng.normal(size=len(base)) / spread * distance)
 
 
 def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:

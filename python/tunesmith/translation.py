@@ -10,19 +10,15 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import unescape
 from itertools import islice
-from math import log
 from os import PathLike
 from pathlib import Path
 from sys import maxsize
 from time import perf_counter
-from typing import Literal, Self, TypeVar
-from xml.sax.saxutils import escape
+from typing import Self, TypeVar
 
 from tunesmith import _core, moses
 from tunesmith._core import Derivation, Step
@@ -30,26 +26,25 @@ from tunesmith.conversion import cache_beside, cached, from_cache
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
+from tunesmith.markup import marked, without_tags
+from tunesmith.model_weights import Kind, kind_of, templates_of, untuned, without_effect
 from tunesmith.spaces import Bins, Forests, Pools, check_range
-from tunesmith.templates import SETS, TEMPLATES, Template, template_of
+from tunesmith.templates import SETS, Template, template_of
 from tunesmith.training.model import (
     HIERO,
     LM,
     PHRASES,
-    check_templates,
     read_model,
     text_sides,
 )
 from tunesmith.training.rules import import_cdec
 from tunesmith.training.text import TextSide
 
-Kind = Literal["phrase", "hiero"]
 Found = TypeVar("Found")
 KINDS: dict[Kind, tuple[str, Callable[..., _core.Decoder]]] = {
     "phrase": (PHRASES, _core.Decoder.phrase),
     "hiero": (HIERO, _core.Decoder.hiero),
 }
-MARKUP = ("none", "exclusive", "inclusive", "ignore")
 WEIGHTS = "weights.toml"
 """Weights in a model directory: those that count when no others are given."""
 BATCH = 100
@@ -60,111 +55,7 @@ MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
 
-# A > in quotes is part of a value.
-_TAG = re.compile(r"""(<(?:[^>"']|"[^"]*"|'[^']*')*>)""")
-_GIVEN = re.compile(r"""(\b(?:translation|english)\s*=\s*)(["'])(.*?)\2""")
-_ENTITY = re.compile(r"""(\bentity\s*=\s*)(["'])(.*?)\2""")
-_XML = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]+|#[xX][0-9a-fA-F]+);")
-_QUOTES = {'"': "&quot;", "'": "&apos;"}
 _PLAIN = TextSide()
-
-# Where tuning starts: Moses' weights for phrases, cdec's for hierarchical rules, by the ends of
-# names. Columns of cdec are costs.
-_UNTUNED: dict[Kind, dict[str, float]] = {
-    "phrase": {
-        "lm": 0.5,
-        "|e)": 0.2,
-        "|f)": 0.2,
-        "words": 1.0,
-        "phrases": 0.2,
-        "unknown": -100.0,
-        "distortion": 0.3,
-        "monotone": 0.3,
-        "swap": 0.3,
-        "discontinuous": 0.3,
-    },
-    "hiero": {
-        "lm": 0.1 / log(10),
-        "lm-unknown": -1.0,
-        "EgivenFCoherent": -0.1,
-        "SampleCountF": -0.1,
-        "CountEF": 0.1,
-        "MaxLexFgivenE": -0.1,
-        "MaxLexEgivenF": -0.1,
-        "IsSingletonF": -0.01,
-        "IsSingletonFE": -0.01,
-        "glue": 0.01,
-        "unknown": -0.1,
-    },
-}
-
-
-# Features that models of one kind have and those of the other have not.
-_MARKS: dict[Kind, tuple[str, ...]] = {
-    "phrase": ("phrases", "distortion"),
-    "hiero": ("lm-unknown", "glue"),
-}
-SHOWN = 3
-"""Names that a message holds at most."""
-
-
-def untuned(names: Iterable[str], kind: Kind = "phrase") -> Weights:
-    """Return sensible weights for a model of which nothing is known but its features.
-
-    >>> dict(untuned(["lm", "p(e|f)", "words", "count"]))
-    {'lm': 0.5, 'p(e|f)': 0.2, 'words': 1.0, 'count': 0.0}
-    """
-    ends = _UNTUNED[kind]
-    return Weights(
-        {name: next((ends[end] for end in ends if name.endswith(end)), 0.0) for name in names}
-    )
-
-
-def templates_of(weights: Weights) -> list[str]:
-    """Return the templates whose features the weights were tuned with.
-
-    Where nobody wrote them down the names of the features tell. Refuses templates that there are
-    not.
-
-    >>> templates_of(Weights({"lm": 0.5, "PT:das~the": 1.0, "WP:das~the": -0.1}))
-    ['pairs', 'rule-id']
-    """
-    found = weights.meta.get("templates")
-    if isinstance(found, list):
-        names = [str(name) for name in found]
-        check_templates(names, weights.file or "weights")
-        return names
-    heads = {name.partition(":")[0] for name in weights if ":" in name}
-    known = {each.name for each in TEMPLATES}
-    return sorted({template_of(f"{head}:") for head in heads} & known)
-
-
-def kind_of(weights: Weights) -> Kind | None:
-    """Return the kind of rules that weights were tuned for, `None` where they do not tell.
-
-    Where nobody wrote it down, features tell that only one kind has.
-
-    >>> kind_of(Weights({"lm": 0.5, "glue": -1.0})), kind_of(Weights({"lm": 0.5}))
-    ('hiero', None)
-    """
-    told = weights.meta.get("kind")
-    found = [kind for kind, names in _MARKS.items() if any(name in weights for name in names)]
-    return next((kind for kind in KINDS if kind == told), found[0] if len(found) == 1 else None)
-
-
-def without_effect(names: Sequence[str], file: str | None, where: str | None) -> str:
-    """Return the message for weights without effect; `where` says how templates are turned on."""
-    known = {each.name for each in TEMPLATES} if where else set()
-    off = sorted({template_of(name) for name in names} & known)
-    remedy = "correct the names"
-    if off:
-        remedy += f", or add {', '.join(off)} to {where}"
-    place = "" if file is None else f"{file}: "
-    more = ", …" if len(names) > SHOWN else ""
-    return (
-        f"{place}weights without effect, for this model has no such features: {len(names):,}, "
-        f"{', '.join(names[:SHOWN])}{more} ({remedy})"
-    )
 
 
 class Pace:
@@ -591,7 +482,7 @@ class Translator:
         return [
             Translation(
                 self.restored(each.text),
-                _bare(line, markup),
+                without_tags(line, markup),
                 each.text,
                 each.derivations[0].score if each.derivations else each.score,
                 each.pieces,
@@ -626,7 +517,7 @@ class Translator:
             return self._core.nbest(words, k, unique, threads, links, markup)
 
         pools = _checked(found, words, first, file, report)
-        return Pools(pools, sources=[_bare(each, markup) for each in words])
+        return Pools(pools, sources=[without_tags(each, markup) for each in words])
 
     def forests(
         self,
@@ -646,7 +537,7 @@ class Translator:
             return self._core.forests(words, threads, markup)
 
         forests = _checked(found, words, first, file, report)
-        return Forests(forests, sources=[_bare(each, markup) for each in words])
+        return Forests(forests, sources=[without_tags(each, markup) for each in words])
 
     def bins(
         self,
@@ -675,7 +566,7 @@ class Translator:
             return self._core.bins(words, potential, threads, markup, wanted)
 
         core, of, covered = _checked(found, words, first, file, report)
-        bare = [_bare(each, markup) for each in words]
+        bare = [without_tags(each, markup) for each in words]
         return Bins(core, of, covered, sources=[bare[line] for line in of])
 
     def force(
@@ -704,7 +595,7 @@ class Translator:
             return self._core.force(words, wanted, k, threads, markup)
 
         core, reached, whole = _checked(found, words, first, file, report)
-        pools = Pools(core, sources=[_bare(each, markup) for each in words])
+        pools = Pools(core, sources=[without_tags(each, markup) for each in words])
         return Forced(pools, reached, whole)
 
     def features(self, derivation: Derivation) -> dict[str, float]:
@@ -724,7 +615,7 @@ class Translator:
         texts = _texts(lines)
         if markup == "none":
             return [self._source.prepare(line) for line in texts]
-        return [self._marked(line) for line in texts]
+        return [marked(line, self._source, self._target, self._escaped) for line in texts]
 
     def _references(self, texts: Iterable[str]) -> list[str]:
         return [self._target.prepare(text) for text in _texts(texts)]
@@ -732,41 +623,6 @@ class Translator:
     def restored(self, words: str) -> str:
         """Return the model's words as text."""
         return self._target.restore(words)
-
-    def _marked(self, line: str) -> str:
-        """Prepare what stands between tags, and translations inside them, which are text too.
-
-        Placeholders are words of the model and stay as they are. Only what the line begins with
-        begins a sentence: elsewhere capitals mean something.
-        """
-
-        def prepared(text: str, side: TextSide, begins: bool = False) -> str:
-            plain = _unescaped(text) if self._escaped else text
-            return escape(side.prepare(plain, begins=begins), _QUOTES)
-
-        def given(found: re.Match[str]) -> str:
-            each = (prepared(text, self._target) for text in found[3].split("||"))
-            return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
-
-        # Every other part is a tag.
-        texts, tags = (_TAG.split(line)[at::2] for at in (0, 1))
-        held = [False, *(_ENTITY.search(tag) is not None for tag in tags)]
-        first = next((at for at, text in enumerate(texts) if text.strip()), 0)
-        for at, text in enumerate(texts):
-            # A tag that is not closed is refused, not escaped.
-            if not held[at] and "<" not in text:
-                texts[at] = prepared(text, self._source, at == first)
-        tags = [(_ENTITY if held[at] else _GIVEN).sub(given, tag) for at, tag in enumerate(tags, 1)]
-        return " ".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
-
-
-def _bare(line: str, markup: str) -> str:
-    return line if markup == "none" else " ".join(_unescaped(_TAG.sub(" ", line)).split())
-
-
-def _unescaped(text: str) -> str:
-    """Return text with the characters that XML's entities stand for, and no others of HTML."""
-    return _XML.sub(lambda found: unescape(found[0]), text)
 
 
 def _refuse_string(lines: Iterable[str]) -> None:

@@ -15,9 +15,10 @@ from twins.toy import POOR, make_world
 from tunesmith import Weights
 from tunesmith.drivers import with_regime
 from tunesmith.live import tune_live
+from tunesmith.model_weights import Kind
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
-from tunesmith.translation import Kind, Model
+from tunesmith.translation import Model
 
 # Children of a server that has everything loaded start at once.
 SERVER = multiprocessing.get_context("forkserver")

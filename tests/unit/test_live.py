@@ -25,11 +25,12 @@ from tunesmith.errors import InputError
 from tunesmith.live import LiveResult, tune_live
 from tunesmith.loops import Batch, Passes, Setup
 from tunesmith.metrics import get_metric
+from tunesmith.model_weights import Kind
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.sources import Command, Live
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.translation import Kind, Model, Translator
+from tunesmith.translation import Model, Translator
 from tunesmith.tuning import Keep
 
 ONLINE = [name for name in PRESETS if isinstance(tuner := make_tuner(name), Online) and tuner.live]

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tunesmith import InputError, tune
+from tunesmith.model_weights import Kind
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
-from tunesmith.translation import Kind, Model, Translator
+from tunesmith.translation import Model, Translator
 
 PAIRS = {
     "er hat @num@ Hunde .": "he has got exactly @num@ of the dogs .",

@@ -12,14 +12,8 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, InputError
-from tunesmith.presets import (
-    MEANINGS,
-    ONLY_WITH,
-    Range,
-    explained,
-    make_tuner,
-    preset_options,
-)
+from tunesmith.options import MEANINGS, ONLY_WITH, Range
+from tunesmith.presets import explained, make_tuner, preset_options
 
 NAMES = {
     "mert", "pro", "kbmira", "mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow",

@@ -14,7 +14,8 @@ from twins.toy import POOR, make_world
 
 from tunesmith import Forests, InputError, Pools, get_metric, tune
 from tunesmith.metrics.bleu import Bleu
-from tunesmith.translation import Kind, Model
+from tunesmith.model_weights import Kind
+from tunesmith.translation import Model
 
 WEIGHTS = np.array([1.0, 0.5, -0.3, 0.4])
 

@@ -20,19 +20,12 @@ from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_s
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
+from tunesmith.markup import MARKUP
+from tunesmith.model_weights import templates_of, without_effect
 from tunesmith.reading import read_weights
 from tunesmith.spaces import Positions, Spaces
 from tunesmith.streams import batches
-from tunesmith.translation import (
-    KINDS,
-    MARKUP,
-    Model,
-    Pace,
-    Translation,
-    Translator,
-    templates_of,
-    without_effect,
-)
+from tunesmith.translation import KINDS, Model, Pace, Translation, Translator
 
 EXAMPLES = (
     "Examples:\n\n"

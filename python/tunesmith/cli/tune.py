@@ -29,6 +29,7 @@ from tunesmith.errors import InputError
 from tunesmith.formats import read_references
 from tunesmith.live import LiveResult, tune_live
 from tunesmith.metrics import get_metric
+from tunesmith.model_weights import Kind, templates_of
 from tunesmith.moses import read_config
 from tunesmith.presets import make_tuner
 from tunesmith.reading import check_copy, read_weights, write_weights
@@ -38,7 +39,7 @@ from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.templates import SETS
 from tunesmith.training.model import check_templates, read_model
-from tunesmith.translation import KINDS, WEIGHTS, Kind, Model, templates_of
+from tunesmith.translation import KINDS, WEIGHTS, Model
 from tunesmith.tuning import Keep
 
 EXAMPLES = (

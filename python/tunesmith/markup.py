@@ -1,0 +1,56 @@
+"""Lines with tags, as the model sees them."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from xml.sax.saxutils import escape
+
+from tunesmith.training.text import TextSide
+
+MARKUP = ("none", "exclusive", "inclusive", "ignore")
+
+# A > in quotes is part of a value.
+_TAG = re.compile(r"""(<(?:[^>"']|"[^"]*"|'[^']*')*>)""")
+_GIVEN = re.compile(r"""(\b(?:translation|english)\s*=\s*)(["'])(.*?)\2""")
+_ENTITY = re.compile(r"""(\bentity\s*=\s*)(["'])(.*?)\2""")
+_XML = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]+|#[xX][0-9a-fA-F]+);")
+_QUOTES = {'"': "&quot;", "'": "&apos;"}
+
+
+def marked(line: str, source: TextSide, target: TextSide, escaped: bool) -> str:
+    """Return a line with what stands between tags prepared, and translations inside them.
+
+    With `escaped` the entities of XML are characters of the text. Placeholders are words of the
+    model and stay as they are. Only what the line begins with begins a sentence: elsewhere capitals
+    mean something.
+    """
+
+    def prepared(text: str, side: TextSide, begins: bool = False) -> str:
+        plain = _unescaped(text) if escaped else text
+        return escape(side.prepare(plain, begins=begins), _QUOTES)
+
+    def given(found: re.Match[str]) -> str:
+        each = (prepared(text, target) for text in found[3].split("||"))
+        return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
+
+    # Every other part is a tag.
+    texts, tags = (_TAG.split(line)[at::2] for at in (0, 1))
+    held = [False, *(_ENTITY.search(tag) is not None for tag in tags)]
+    first = next((at for at, text in enumerate(texts) if text.strip()), 0)
+    for at, text in enumerate(texts):
+        # A tag that is not closed is refused, not escaped.
+        if not held[at] and "<" not in text:
+            texts[at] = prepared(text, source, at == first)
+    tags = [(_ENTITY if held[at] else _GIVEN).sub(given, tag) for at, tag in enumerate(tags, 1)]
+    return " ".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
+
+
+def without_tags(line: str, markup: str) -> str:
+    """Return the words of a line without its tags."""
+    return line if markup == "none" else " ".join(_unescaped(_TAG.sub(" ", line)).split())
+
+
+def _unescaped(text: str) -> str:
+    """Return text with the characters that XML's entities stand for, and no others of HTML."""
+    return _XML.sub(lambda found: unescape(found[0]), text)
