@@ -41,7 +41,8 @@ KEPT = Path(__file__).resolve().parent / "results" / "tuning"
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 BATCH = ("mert", "pro", "kbmira", "rampion", "risk")
 ONLINE = ("mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow", "perceptron")
-DECODINGS, PASSES = 6, 6
+DECODINGS, PASSES = 6, {"adagrad": 10}
+"""Of batch tuners, and of online ones that do not make six passes."""
 OPTIONS: dict[str, dict[str, Any]] = {}
 """Where a preset's own are not used."""
 
@@ -170,7 +171,7 @@ def tuning(setting: Setting, yardstick: Yardstick) -> Outcome:
             "preset": preset,
             "seed": seed,
             "options": OPTIONS.get(preset),
-            "iterations": DECODINGS if preset in BATCH else PASSES,
+            "iterations": DECODINGS if preset in BATCH else PASSES.get(preset, 6),
             "sentences": 100 if setting.quick else None,
         }
         for seed in seeds

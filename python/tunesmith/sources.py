@@ -29,7 +29,7 @@ from tunesmith.errors import InputError
 from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.reading import read_pools
 from tunesmith.runs import fingerprint
-from tunesmith.spaces import Forests, Pools, Spaces
+from tunesmith.spaces import Forests, Pools, Spaces, references_of
 from tunesmith.translation import Model, Translator
 
 SpaceName = Literal["list", "forest"]
@@ -74,7 +74,7 @@ class Live:
 
     model: Model
     lines: Sequence[str]
-    raw_references: Sequence[Sequence[str]]
+    raw_references: Sequence[str | Sequence[str]]
     k: int | None = None
     """Length of lists; by default what the tuner wants, 100 where it does not say."""
     space: SpaceName = "list"
@@ -91,7 +91,9 @@ class Live:
                 remedy="give files of the same number of lines",
             )
         prepare = (lambda text: text) if self.tokenized else self.model.target.prepare
-        self.references = [[prepare(text) for text in each] for each in self.raw_references]
+        self.references = [
+            [prepare(text) for text in references_of(texts)] for texts in self.raw_references
+        ]
         # Tuners change the size of weights, and with it what a difference of scores means.
         known = [name for name, _ in self.model.decoder.settings]
         wide = {"threshold": inf} if "threshold" in known else {}

@@ -24,6 +24,11 @@ References = Sequence[Sequence[str] | str]
 """The references of each sentence; a string is the only one."""
 
 
+def references_of(texts: str | Sequence[str]) -> list[str]:
+    """Return the references of a sentence; a string is one."""
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
 class Spaces(ABC):
     """All that the sentences of a corpus could become, with references.
 
@@ -59,9 +64,7 @@ class Spaces(ABC):
                 remedy=f"give one source line per {what}",
             )
         self.references = (
-            None
-            if references is None
-            else [[texts] if isinstance(texts, str) else list(texts) for texts in references]
+            None if references is None else [references_of(texts) for texts in references]
         )
         self.sources = None if sources is None else list(sources)
 

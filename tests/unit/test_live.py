@@ -50,6 +50,12 @@ def source(world: Path, kind: Kind = "phrase", *templates: str, **more: Any) -> 
     return Live(model, lines, [[text] for text in references], **more)
 
 
+def test_a_string_is_one_reference(world: Path) -> None:
+    found = source(world)
+    texts = [" ".join(each) for each in found.raw_references]
+    assert Live(found.model, found.lines, texts).references == found.references
+
+
 def learn(world: Path, tuner: Online, *templates: str, **more: Any) -> LiveResult:
     threads = more.pop("threads", 0)
     start = POOR[more.get("kind", "phrase")]
