@@ -143,8 +143,10 @@ fn arpa_is_read_as_others_write_it() {
 
 #[test]
 fn bad_arpa_is_refused_with_line_and_remedy() {
+    let nothing = read("").err().unwrap();
+    assert!(nothing.message.contains("is empty") && nothing.line.is_none(), "{nothing}");
+    assert!(nothing.remedy.is_some() && nothing.file.is_some(), "{nothing}");
     let cases = [
-        ("", 0, "no \\data\\"),
         ("hello\n", 1, "no \\data\\"),
         (&GOOD.replace("\\data\\\n", ""), 4, "\\data\\ section is missing"),
         (&GOOD.replace("\\2-grams:", ""), 12, "more 1-grams"),
