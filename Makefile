@@ -55,9 +55,11 @@ $(VENV)/bin/python:
 $(VENV)/.demo: EXTRAS := [demo]
 $(VENV)/.dev: EXTRAS := [dev,demo,tensorboard,train,thot]
 $(VENV)/.bench: EXTRAS := [dev,demo,tensorboard,train,thot,bench]
+# KenLM's package is built with these, and nothing brings them along where builds are not isolated.
+$(VENV)/.bench: TOOLS := setuptools wheel
 
 $(VENV)/.run $(VENV)/.demo $(VENV)/.dev $(VENV)/.bench: $(BIN)/python pyproject.toml $(RUST)
 	@echo "== building the package (the first time takes about two minutes) $(EXTRAS)"
-	$(PIP) 'maturin>=1.9,<2'
+	$(PIP) 'maturin>=1.9,<2' $(TOOLS)
 	$(PIP) --no-compile --no-build-isolation -e '.$(EXTRAS)'
 	@touch $@
