@@ -101,7 +101,7 @@ proptest! {
     ) {
         // Values that are equal but for rounding, or some lower.
         let scores = [0.1 + 0.2, 0.3, -0.7];
-        let forest = common::levels(levels, values.len(), pair);
+        let forest = common::levels(levels, values.len(), values.len(), pair);
         let scores: Vec<f64> = forest
             .edges()
             .iter()
@@ -117,6 +117,36 @@ proptest! {
         for one in &found {
             let sum: f64 = one.edges.iter().map(|&edge| scores[edge as usize]).sum();
             prop_assert!((one.score - sum).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn of_a_great_many_derivations_the_best_of_each_string_comes(
+        levels in 6usize..8,
+        values in proptest::collection::vec(-9i8..1, 4..9),
+        pair: bool,
+        wanted in prop_oneof![0usize..2_000, Just(usize::MAX)],
+    ) {
+        // Longer lists than are gathered anew at each visit.
+        let spellings = 4;
+        let forest = common::levels(levels, values.len(), spellings, pair);
+        let value = |word: usize| f64::from(values[word]);
+        let scores: Vec<f64> = forest
+            .edges()
+            .iter()
+            .map(|edge| (edge.label as usize).checked_sub(1).map_or(0.0, value))
+            .collect();
+        let alike = |spelling: usize| (spelling..values.len()).step_by(spellings).map(value);
+        let best = [0, 1, 2, 3].map(|spelling| alike(spelling).fold(f64::NEG_INFINITY, f64::max));
+        let found: Vec<Derivation> = forest.best(&scores, true).wanting(wanted).collect();
+        prop_assert!(found.is_sorted_by(|a, b| a.score >= b.score));
+        let texts: HashSet<String> = found.iter().map(|one| forest.text(one)).collect();
+        prop_assert_eq!(texts.len(), found.len());
+        prop_assert_eq!(found.len(), spellings.pow(levels as u32));
+        for one in &found {
+            let text = forest.text(one);
+            let sum: f64 = text.split(' ').map(|word| best[word.parse::<usize>().unwrap()]).sum();
+            prop_assert_eq!(one.score, sum);
         }
     }
 
@@ -284,4 +314,19 @@ proptest! {
             lists.list(0).map(|at| (lists.text(at), lists.score(at))).collect();
         prop_assert_eq!(found, wanted);
     }
+}
+
+#[test]
+fn a_round_that_had_too_much_to_do_leaves_nothing_behind() {
+    // A list that is long, and then far more at once that is equal.
+    let (good, others) = (33, 600);
+    let forest = common::levels(2, good + others, good + others, false);
+    let score = |label: usize| if label <= good { 0.0 } else { -1.0 };
+    let scores: Vec<f64> = forest.edges().iter().map(|edge| score(edge.label as usize)).collect();
+    let near = good * good + 2 * good * others;
+    let found: Vec<Derivation> = forest.best(&scores, true).take(near + 1).collect();
+    assert_eq!(found.iter().filter(|one| one.score == 0.0).count(), good * good);
+    assert_eq!(found.iter().filter(|one| one.score >= -1.0).count(), near);
+    let texts: HashSet<String> = found.iter().map(|one| forest.text(one)).collect();
+    assert_eq!(texts.len(), near + 1);
 }

@@ -151,6 +151,7 @@ impl Outcome for Found<'_> {
             rules: vec![NONE; entries as usize],
             groups,
             words: FxHashMap::default(),
+            side: Vec::new(),
         };
         let mut wanted = vec![false; chart.vertices.len()];
         self.goal.iter().for_each(|&vertex| wanted[vertex as usize] = true);
@@ -243,6 +244,8 @@ struct Export<'f, 'd> {
     rules: Vec<u32>,
     groups: Vec<Start>,
     words: FxHashMap<u32, u32>,
+    /// Room for a target side.
+    side: Vec<Side>,
 }
 
 impl Export<'_, '_> {
@@ -267,9 +270,9 @@ impl Export<'_, '_> {
 
     #[cold]
     fn rule(&mut self, way: &Way, is_first: bool) -> u32 {
-        let mut side = Vec::new();
+        self.side.clear();
         for &symbol in self.found.target(way) {
-            side.push(match symbol {
+            self.side.push(match symbol {
                 Symbol::Gap(_) if is_first => Side::Gap(0),
                 Symbol::Gap(number) => Side::Gap(usize::from(number) - 1),
                 Symbol::Word(word) => {
@@ -278,8 +281,8 @@ impl Export<'_, '_> {
                 }
             });
         }
-        side.truncate(if is_first { 1 } else { side.len() });
-        self.builder.rule(side)
+        let length = if is_first { 1 } else { self.side.len() };
+        self.builder.rule(self.side.drain(..).take(length))
     }
 }
 

@@ -8,7 +8,11 @@
 //! heaps and no recursion. How far a round goes is guessed from what is asked for and from how
 //! lists grew before ([`Rounds`]).
 
-use super::print::{Print, Prints, Seen};
+use std::iter::successors;
+
+use rustc_hash::FxHashMap;
+
+use super::print::{Print, Prints, Seen, Target};
 use super::rounds::{Round, Rounds};
 use super::{Derivation, Edge, Skeleton, Viterbi};
 
@@ -38,7 +42,8 @@ pub struct Best<'a> {
     /// If strings must differ.
     strings: Option<Strings>,
     leads: Leads,
-    ways: Ways,
+    /// The ways of all edges: first one of each edge, numbered as the edges are.
+    ways: Vec<Way>,
     /// Nodes of which edges need more than they have made, although it is within reach.
     short: Vec<bool>,
     rounds: Rounds,
@@ -86,28 +91,77 @@ struct Made {
 const ROOM: usize = 1 << 12;
 const NONE: u32 = u32::MAX;
 
-/// What tells strings apart.
+/// What tells strings apart, node by node.
 struct Strings {
     rules: Prints,
-    notes: Notes,
-}
-
-/// The strings that visited nodes have, numbered as they were found.
-#[derive(Default)]
-struct Notes {
-    seen: Seen,
+    /// The strings of the node at hand, unless they are many.
+    few: Seen,
+    /// Those of nodes that have more than [`MANY`], which are not gathered again at each visit.
+    many: FxHashMap<u32, Seen>,
+    /// How many strings were found so far, and before the node at hand was visited.
     count: u32,
-    /// How many there were when the node at hand was visited.
     before: u32,
 }
 
-impl Notes {
-    /// Notes what was found at a node; of the same string the best is kept.
+/// Gathering less strings costs less than finding them again in a large table.
+const MANY: usize = 1 << 10;
+
+impl Strings {
+    fn new(skeleton: &Skeleton) -> Strings {
+        Strings {
+            rules: Prints::new(skeleton),
+            few: Seen::default(),
+            many: FxHashMap::default(),
+            count: 1,
+            before: 1,
+        }
+    }
+
+    /// Begins to visit a node that has a list.
+    fn begin(&mut self, node: u32, list: impl Iterator<Item = Print>) {
+        self.before = self.count;
+        if !self.many.contains_key(&node) {
+            self.few.clear();
+            for print in list {
+                self.few.note(print.key(), 0);
+            }
+        }
+    }
+
+    /// A target side, and the notes on the node at hand.
     #[inline]
-    fn add(&mut self, node: usize, found: Made, all: &mut Vec<Made>) {
-        match self.seen.note(found.print.at(node as u32), self.count) {
+    fn at(&mut self, node: u32, rule: u32) -> (Target<'_>, Notes<'_>) {
+        let seen = match self.many.is_empty() {
+            true => &mut self.few,
+            false => self.many.get_mut(&node).unwrap_or(&mut self.few),
+        };
+        (self.rules.of(rule), Notes { seen, count: &mut self.count, before: self.before })
+    }
+
+    /// Ends a visit; what was found is kept or not.
+    fn end(&mut self, node: u32, is_kept: bool) {
+        if !is_kept {
+            self.many.remove(&node);
+        } else if self.few.len() > MANY && !self.many.contains_key(&node) {
+            self.many.insert(node, std::mem::take(&mut self.few));
+        }
+    }
+}
+
+/// The strings of a node; those of the visit at hand are numbered from `before` on.
+struct Notes<'s> {
+    seen: &'s mut Seen,
+    count: &'s mut u32,
+    before: u32,
+}
+
+impl Notes<'_> {
+    /// Notes what was found; of the same string the best is kept.
+    #[inline]
+    fn add(&mut self, found: Made, all: &mut Vec<Made>) {
+        match self.seen.note(found.print.key(), *self.count) {
             None => {
-                self.count += 1;
+                *self.count += 1;
                 all.push(found);
             }
             Some(known) if known >= self.before => {
@@ -121,6 +175,10 @@ impl Notes {
             Some(_) => {}
         }
     }
+}
+
+fn is_made(number: &u32) -> bool {
+    *number != NONE
 }
 
 /// A number that is lower for a higher score; -0 and 0 are equal.
@@ -189,16 +247,9 @@ struct Way {
     lead: f64,
 }
 
-struct Ways {
-    all: Vec<Way>,
-    /// The first way of each edge.
-    first: Vec<u32>,
-}
-
-impl Ways {
-    fn begin(&mut self, row: u32) -> u32 {
-        self.all.push(Way { row, last: NONE, next: NONE, lead: f64::NEG_INFINITY });
-        self.all.len() as u32 - 1
+impl Way {
+    fn new(row: u32) -> Way {
+        Way { row, last: NONE, next: NONE, lead: f64::NEG_INFINITY }
     }
 }
 
@@ -206,8 +257,7 @@ impl<'a> Best<'a> {
     fn new(skeleton: &'a Skeleton, scores: &'a [f64], unique: bool) -> Self {
         let viterbi = Viterbi::new(skeleton, scores);
         let nodes = skeleton.nodes();
-        let strings =
-            unique.then(|| Strings { rules: Prints::new(skeleton), notes: Notes::default() });
+        let strings = unique.then(|| Strings::new(skeleton));
         // Growing costs more than the room.
         let mut made: Vec<Made> = Vec::with_capacity(nodes + ROOM);
         let mut largest = 1.0_f64;
@@ -230,6 +280,8 @@ impl<'a> Best<'a> {
         }
         let slack = 1e-13 * largest;
         let leads = Leads::new(skeleton, scores, &made, slack);
+        let mut ways = Vec::with_capacity(scores.len() + ROOM);
+        ways.extend(skeleton.edges.iter().map(|edge| Way::new(edge.tails[1])));
         let goal = skeleton.goal().filter(|&goal| made[goal].edge != Edge::NONE);
         Best {
             skeleton,
@@ -237,7 +289,7 @@ impl<'a> Best<'a> {
             strings,
             rounds: Rounds::new(&leads.edges, slack),
             leads,
-            ways: Ways { all: Vec::with_capacity(ROOM), first: vec![NONE; scores.len()] },
+            ways,
             short: vec![false; nodes],
             ends: vec![NONE; nodes],
             made,
@@ -284,7 +336,12 @@ impl<'a> Best<'a> {
         self.found.clear();
         self.followed.clear();
         if let Some(strings) = &mut self.strings {
-            strings.notes.before = strings.notes.count;
+            // The best is found again at the first visit.
+            let is_first = self.ends[node] == NONE;
+            let listed = (!is_first).then_some(node as u32);
+            let listed =
+                successors(listed, |&at| Some(self.made[at as usize].next).filter(is_made));
+            strings.begin(node as u32, listed.map(|at| self.made[at as usize].print));
         }
         let mut least = f64::INFINITY;
         for edge in self.skeleton.incoming(node) {
@@ -309,15 +366,12 @@ impl<'a> Best<'a> {
         // A tail that is not there adds nothing.
         let score_of = |number: u32| made.get(number as usize).map_or(-0.0, |made| made.score);
         let after = |last: u32| if tail == Edge::NONE { NONE } else { made[last as usize].next };
-        let mut strings = strings.as_mut().map(|one| (one.rules.of(rule), &mut one.notes));
+        let mut strings = strings.as_mut().map(|strings| strings.at(node as u32, rule));
         let mut least = f64::INFINITY;
-        if ways.first[edge] == NONE {
-            ways.first[edge] = ways.begin(tails[1]);
-        }
-        let mut at = ways.first[edge];
+        let mut at = edge as u32;
         let mut rows = round.most;
         loop {
-            let Way { row, last, next, mut lead } = ways.all[at as usize];
+            let Way { row, last, next, mut lead } = ways[at as usize];
             if lead <= round.reach {
                 let beside = score_of(row);
                 let mut below = if last == NONE { tail } else { after(last) };
@@ -340,7 +394,7 @@ impl<'a> Best<'a> {
                     };
                     match &mut strings {
                         None => found.push(one(Print::EMPTY)),
-                        Some((target, notes)) => notes.add(node, one(target.print(in_gap)), found),
+                        Some((target, notes)) => notes.add(one(target.print(in_gap)), found),
                     }
                     taken = if below == Edge::NONE { 0 } else { below };
                     below = after(below);
@@ -350,8 +404,8 @@ impl<'a> Best<'a> {
                     short[tail as usize] = true;
                 }
                 followed.push((at, last));
-                ways.all[at as usize].last = taken;
-                ways.all[at as usize].lead = lead;
+                ways[at as usize].last = taken;
+                ways[at as usize].lead = lead;
                 if !round.affords(round.most - left) {
                     return least;
                 }
@@ -374,8 +428,9 @@ impl<'a> Best<'a> {
                 return least.min(part - score);
             }
             rows -= 1;
-            let new = ways.begin(row);
-            ways.all[at as usize].next = new;
+            let new = ways.len() as u32;
+            ways.push(Way::new(row));
+            ways[at as usize].next = new;
             at = new;
         }
     }
@@ -385,18 +440,19 @@ impl<'a> Best<'a> {
     fn forget(&mut self, node: usize) {
         self.leads.edges[self.skeleton.incoming(node)].fill(f64::NEG_INFINITY);
         for &(way, last) in &self.followed {
-            self.ways.all[way as usize].last = last;
-            self.ways.all[way as usize].lead = f64::NEG_INFINITY;
+            self.ways[way as usize].last = last;
+            self.ways[way as usize].lead = f64::NEG_INFINITY;
         }
         if let Some(strings) = &mut self.strings {
-            self.found
-                .iter()
-                .for_each(|found| strings.notes.seen.forget(found.print.at(node as u32)));
+            strings.end(node as u32, false);
         }
     }
 
     /// Adds what was found to a node's list.
     fn make(&mut self, node: usize) {
+        if let Some(strings) = &mut self.strings {
+            strings.end(node as u32, true);
+        }
         self.order.clear();
         let keys = self.found.iter().map(|found| descending(found.score)).zip(0..);
         self.order.extend(keys);

@@ -42,13 +42,10 @@ impl Print {
         }
     }
 
-    /// The string at a node as one number, for tables.
+    /// The string as one number whose bits are mixed, for tables.
     #[inline]
-    pub fn at(self, node: u32) -> u64 {
-        // The last word stands at the low end: the node must not be added there.
-        let node = u64::from(node).wrapping_mul(0xd6e8_feb8_6659_fd93);
-        let key = (self.value ^ self.up.rotate_left(32)).wrapping_add(node);
-        let key = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    pub fn key(self) -> u64 {
+        let key = (self.value ^ self.up.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         key ^ key >> 32
     }
 }
@@ -124,72 +121,74 @@ impl Target<'_> {
     }
 }
 
-/// Keys that were seen, each with a number.
+/// Keys that were seen, each with a number. All are forgotten at once, at no cost.
 pub(super) struct Seen {
-    /// A power of two. A key lies at the place that its upper bits give, or behind it; 0 where
-    /// there is none.
-    slots: Vec<(u64, u32)>,
+    /// A power of two. A key lies at the place that its upper bits give, or behind it.
+    slots: Vec<Slot>,
+    /// How many keys there is room for.
     left: usize,
+    /// Slots that were filled at another time are empty.
+    now: u32,
 }
 
-/// In the place of a number: the key was forgotten.
-const FORGOTTEN: u32 = u32::MAX;
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    number: u32,
+    time: u32,
+}
+
+const EMPTY: Slot = Slot { key: 0, number: 0, time: 0 };
 
 impl Default for Seen {
     fn default() -> Seen {
-        Seen::with_slots(1 << 12)
+        Seen::with_slots(1 << 8)
     }
 }
 
 impl Seen {
     fn with_slots(slots: usize) -> Seen {
-        Seen { slots: vec![(0, 0); slots], left: slots / 4 * 3 }
+        Seen { slots: vec![EMPTY; slots], left: slots / 4 * 3, now: 1 }
     }
 
-    /// Where a key, whose bits are mixed, is or belongs.
-    #[inline]
-    fn place(&self, key: u64) -> usize {
-        let last = self.slots.len() - 1;
-        let mut at = (key >> 32) as usize & last;
-        while self.slots[at].0 != 0 && self.slots[at].0 != key {
-            at = (at + 1) & last;
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() / 4 * 3 - self.left
+    }
+
+    pub fn clear(&mut self) {
+        self.left = self.slots.len() / 4 * 3;
+        self.now = self.now.wrapping_add(1);
+        if self.now == 0 {
+            self.slots.fill(EMPTY);
+            self.now = 1;
         }
-        at
     }
 
-    /// The number of a key; if it was not seen, notes it with a new one.
+    /// The number of a key, whose bits are mixed; if it was not seen, notes it with a new one.
     #[inline]
     pub fn note(&mut self, key: u64, number: u32) -> Option<u32> {
-        let key = key.max(1);
-        let at = self.place(key);
-        match self.slots[at] {
-            (0, _) => {
-                self.slots[at] = (key, number);
-                self.left -= 1;
-                if self.left == 0 {
-                    self.grow();
-                }
-                None
+        let last = self.slots.len() - 1;
+        let mut at = (key >> 32) as usize & last;
+        while self.slots[at].time == self.now {
+            if self.slots[at].key == key {
+                return Some(self.slots[at].number);
             }
-            (_, FORGOTTEN) => {
-                self.slots[at].1 = number;
-                None
-            }
-            (_, known) => Some(known),
+            at = (at + 1) & last;
         }
-    }
-
-    /// Forgets a key that was seen.
-    pub fn forget(&mut self, key: u64) {
-        let at = self.place(key.max(1));
-        self.slots[at].1 = FORGOTTEN;
+        self.slots[at] = Slot { key, number, time: self.now };
+        self.left -= 1;
+        if self.left == 0 {
+            self.grow();
+        }
+        None
     }
 
     #[cold]
     fn grow(&mut self) {
         let mut grown = Seen::with_slots(4 * self.slots.len());
-        for &(key, number) in self.slots.iter().filter(|slot| slot.0 != 0 && slot.1 != FORGOTTEN) {
-            grown.note(key, number);
+        for slot in self.slots.iter().filter(|slot| slot.time == self.now) {
+            grown.note(slot.key, slot.number);
         }
         *self = grown;
     }
@@ -223,19 +222,19 @@ mod tests {
         }
 
         #[test]
-        fn what_was_seen_is_known(steps in proptest::collection::vec((0u64..40, 0u8..4), 0..60)) {
+        fn what_was_seen_is_known(steps in proptest::collection::vec((0u64..40, 0u8..9), 0..60)) {
             let mut seen = Seen::with_slots(4);
             let mut twin = std::collections::HashMap::new();
             for ((key, what), number) in steps.into_iter().zip(0..) {
-                // Some that begin alike, and the two lowest: they count as one.
+                // Some that begin alike.
                 let key = ((key % 8) << 32) | (key / 8);
-                if what == 0 && twin.remove(&key.max(1)).is_some() {
-                    seen.forget(key);
-                } else {
-                    let known = twin.get(&key.max(1)).copied();
-                    prop_assert_eq!(seen.note(key, number), known);
-                    twin.entry(key.max(1)).or_insert(number);
+                if what == 0 {
+                    seen.clear();
+                    twin.clear();
                 }
+                prop_assert_eq!(seen.note(key, number), twin.get(&key).copied());
+                twin.entry(key).or_insert(number);
+                prop_assert_eq!(seen.len(), twin.len());
             }
         }
     }

@@ -130,13 +130,13 @@ pub fn text_of(forest: &Forest, edges: &[u32]) -> (Vec<String>, usize) {
     (words, used)
 }
 
-/// A forest whose strings have any of `width` words in each of so many places, one derivation
-/// each: words are added one by one, or with `pair` chosen beforehand and then joined. Edges that
-/// add word `n` have the label `n + 1`, others have 0.
-pub fn levels(levels: usize, width: usize, pair: bool) -> Forest {
+/// A forest whose derivations have any of `width` words in each of so many places: words are added
+/// one by one, or with `pair` chosen beforehand and then joined. Edges that add word `n` have the
+/// label `n + 1`, others have 0. There are only so many spellings of words.
+pub fn levels(levels: usize, width: usize, spellings: usize, pair: bool) -> Forest {
     let mut builder = ForestBuilder::default();
     for word in 0..width {
-        builder.word(&word.to_string());
+        builder.word(&(word % spellings).to_string());
     }
     let empty = builder.rule([], []);
     let joined = builder.rule([], [Side::Gap(0), Side::Gap(1)]);
