@@ -41,7 +41,7 @@ KEPT = Path(__file__).resolve().parent / "results" / "tuning"
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 BATCH = ("mert", "pro", "kbmira", "rampion", "risk")
 ONLINE = ("mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow", "perceptron")
-DECODINGS, PASSES = 6, {"adagrad": 10}
+DECODINGS, PASSES = 6, {"adagrad": 10, "arow": 20, "perceptron": 20}
 """Of batch tuners, and of online ones that do not make six passes."""
 OPTIONS: dict[str, dict[str, Any]] = {}
 """Where a preset's own are not used."""

@@ -41,6 +41,7 @@ MEANINGS = {
     "anneal": "what alpha is multiplied by after each step",
     "average": "what is proposed: the mean of all passes, of the last, or the weights as they are",
     "batch": "sentences that see the same weights",
+    "beta": "β, how much gains count beside scores where hopes are chosen",
     "bound": "B, which scores of a sentence may differ by at most",
     "budget": "points of a whole grid at most",
     "c": "C, the largest step; 0: as large as it takes",
@@ -104,6 +105,7 @@ ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
     "threshold": _PAIRS,
     "pairs": _PAIRS,
     "alpha": ("loss", ("expected",)),
+    "beta": ("oracle", ("M-C",)),
     "c": _MIRA,
     "scale_update": _MIRA,
 }

@@ -424,20 +424,24 @@ def perceptron(
     *,
     rate: Positive = 0.003,
     oracle: select.Oracle = "M-C",
+    beta: Positive = 0.4,
     prediction: select.Prediction = "PB",
     passes: Count = 20,
-    gain: GainName = "sentence",
-    average: Average = "epoch",
+    gain: GainName = "context",
+    average: Average = "all",
     shuffle: bool = True,
 ) -> Tuner:
     """The averaged structured perceptron: w += η(f(y+) - f(ŷ)) when the model's best is worse.
 
-    Collins 2002. Deviation: averaged over the last pass only, because steps do not shrink and a
-    live decoder may lose its way in the first. Passes differ so much that `gain=context`, that of
-    the pass before, leads astray.
+    y+ = argmax s + βG. Steps are as large as the difference of the features, however small that of
+    the gains, so hopes had better lie near the model's best: the lower β, the closer a step comes
+    to the gradient of the gain itself (McAllester, Hazan & Keshet 2010), and the fewer there are.
+    With β = 1 a live decoder can lose its way in the first pass.
+
+    Collins 2002; Liang et al. 2006 on hopes that are near.
     """
     return Online(
-        select.hope_fear(oracle, prediction),
+        select.hope_fear(oracle, prediction, beta=beta),
         update.perceptron(rate),
         gains.Gain(gain),
         passes,

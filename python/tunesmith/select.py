@@ -37,6 +37,7 @@ def hope_fear(
     prediction: Prediction = "M+C",
     k: int = 0,
     pinned: Vector | None = None,
+    beta: float = 1.0,
 ) -> Selector:
     """One pair per sentence: y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c (Eidelman 2012, eq. 3).
 
@@ -44,6 +45,7 @@ def hope_fear(
     Predictions: `M+C` (fear), `PB` (the model's best), `MC` (highest cost).
     `k` limits the candidates to the k best-scoring; 0 takes the whole list. With `pinned`
     y+ is that of these weights, whatever those of the moment are (the fixed half of a ramp loss).
+    `beta` is β⁺ of hopes: the lower, the nearer they lie to the model's best.
     """
     if oracle not in ORACLES:
         raise InputError(f"no oracle named {oracle!r}", remedy="use M-C, LU or MB")
@@ -51,7 +53,8 @@ def hope_fear(
         raise InputError(f"no prediction named {prediction!r}", remedy="use M+C, PB or MC")
     oracle_k = 0 if oracle == "MB" else k
     weights = None if pinned is None else pinned.tolist()
-    return Selector.hope_fear(ORACLES[oracle], PREDICTIONS[prediction], oracle_k, k, weights)
+    score, gain = ORACLES[oracle]
+    return Selector.hope_fear((score, beta * gain), PREDICTIONS[prediction], oracle_k, k, weights)
 
 
 def lists(n: int = 10, model: bool = False, k: int = 0) -> Selector:

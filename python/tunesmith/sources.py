@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -238,9 +238,9 @@ def _run(command: str, printed: Path) -> tuple[int, str]:
 
     It has a process group of its own, which is ended whenever this does not come to its end.
     """
-    with (
-        printed.open("wb") as file,
-        subprocess.Popen(
+    with printed.open("wb") as file, ExitStack() as starting:
+        starting.enter_context(_signals_wait())
+        with subprocess.Popen(
             command,
             shell=True,
             stdin=subprocess.DEVNULL,
@@ -249,13 +249,13 @@ def _run(command: str, printed: Path) -> tuple[int, str]:
             text=True,
             errors="replace",
             start_new_session=True,
-        ) as process,
-    ):
-        try:
-            _, said = process.communicate()
-        except BaseException:
-            _end(process)
-            raise
+        ) as process:
+            try:
+                starting.close()
+                _, said = process.communicate()
+            except BaseException:
+                _end(process)
+                raise
     return process.returncode, said
 
 
@@ -292,6 +292,25 @@ def _signals_raise() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let signals wait that would come between the start of a process and our knowing of it."""
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def _leave(number: int, frame: object) -> NoReturn:

@@ -58,6 +58,13 @@ def test_oracles_and_predictions_of_eidelman(
     assert pairs_of(select.hope_fear(oracle, prediction, k)) == wanted
 
 
+def test_hopes_lie_nearer_to_the_models_best_the_less_gains_count() -> None:
+    # Scores fall and gains rise: only large differences in gain make up for the scores.
+    chosen = [pairs_of(select.hope_fear("M-C", "PB", beta=beta)) for beta in (1.0, 5.0, 100.0)]
+    assert chosen == [[], [(1, 0)], [(2, 0)]]
+    assert pairs_of(select.hope_fear("LU", "PB", beta=0.1)) == [(2, 0)]
+
+
 def test_names_that_are_not_there_are_refused() -> None:
     with pytest.raises(InputError, match="M-C, LU or MB"):
         select.hope_fear(oracle="best")  # type: ignore[arg-type]

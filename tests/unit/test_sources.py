@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from twins.toy import make_world
@@ -97,3 +101,24 @@ def test_all_that_a_command_prints_is_taken(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     return Model.load(make_world(tmp_path_factory.mktemp("sources")) / "model", "phrase")
+
+
+def test_a_decoder_ends_where_the_signal_comes_while_it_is_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[int] = []
+
+    class Slow(subprocess.Popen[str]):
+        """Is interrupted before anybody has it at hand."""
+
+        def __init__(self, *words: Any, **named: Any) -> None:
+            super().__init__(*words, **named)
+            begun.append(self.pid)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    decoder = Command("sleep 100; {weights} {source}", ["a b"], [["a b"]])
+    with pytest.raises(KeyboardInterrupt):
+        decoder.decode({"f": 1.0})
+    with pytest.raises(ProcessLookupError):
+        os.killpg(begun[0], 0)
