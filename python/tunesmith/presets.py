@@ -155,7 +155,7 @@ def mira(
     shuffle: bool = True,
     batch: Count = 1,
     shards: Count = 1,
-    mix: Whole = 1,
+    mix: Whole = 5,
 ) -> Tuner:
     """1-best MIRA with every strategy for choosing y+ and y-.
 
@@ -282,7 +282,7 @@ def rm(
     shuffle: bool = True,
     batch: Count = 1,
     shards: Count = 1,
-    mix: Whole = 1,
+    mix: Whole = 5,
 ) -> Tuner:
     """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
 
