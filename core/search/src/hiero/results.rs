@@ -244,7 +244,7 @@ struct Export<'f, 'd> {
     rules: Vec<u32>,
     groups: Vec<Start>,
     words: FxHashMap<u32, u32>,
-    /// Room for a target side.
+    /// Room for a target side, empty between two of them.
     side: Vec<Side>,
 }
 
@@ -270,7 +270,6 @@ impl Export<'_, '_> {
 
     #[cold]
     fn rule(&mut self, way: &Way, is_first: bool) -> u32 {
-        self.side.clear();
         for &symbol in self.found.target(way) {
             self.side.push(match symbol {
                 Symbol::Gap(_) if is_first => Side::Gap(0),

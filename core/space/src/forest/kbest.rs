@@ -103,7 +103,7 @@ struct Strings {
     before: u32,
 }
 
-/// Gathering less strings costs less than finding them again in a large table.
+/// Gathering fewer strings costs less than finding them again in a large table.
 const MANY: usize = 1 << 10;
 
 impl Strings {
