@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, Pools, tune
+from tunesmith.drivers import dealt
 from tunesmith.presets import make_tuner
 
 every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -59,6 +61,22 @@ def test_mixed_shards_are_the_same_for_1_2_and_4_threads(preset: str) -> None:
     found = [[e.weights for e in tuner.epochs(one, np.zeros(4), 1, None)] for one in task]
     for other in found[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
+
+
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(1, 5), st.randoms())
+def test_shards_have_as_many_sentences_and_words(
+    words: list[int], shards: int, rng: Random
+) -> None:
+    order = np.array(rng.sample(range(len(words)), len(words)), dtype=np.uint32)
+    found = dealt(order, [float(count) for count in words], shards)
+    assert sorted(np.concatenate(found).tolist()) == list(range(len(words)))
+    places = {sentence: place for place, sentence in enumerate(order.tolist())}
+    for shard in found:
+        assert [places[i] for i in shard.tolist()] == sorted(places[i] for i in shard.tolist())
+    counts = [len(shard) for shard in found]
+    totals = [sum(words[i] for i in shard.tolist()) for shard in found]
+    assert max(counts) - min(counts) <= 1
+    assert max(totals) - min(totals) <= max(words, default=0)
 
 
 @every_preset

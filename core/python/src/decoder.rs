@@ -1,5 +1,6 @@
 //! `Decoder`, `Translator` and `Translation`: models that translate.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -30,10 +31,34 @@ pub struct Decoder {
 }
 
 enum Model {
-    /// With what is known of its phrases as long as somebody follows weights.
-    Phrase(Arc<phrase::Model>, Mutex<Weak<phrase::Kept>>),
-    Hiero(Arc<hiero::Model>),
+    Phrase(Arc<phrase::Model>, Keeper<phrase::Kept>),
+    Hiero(Arc<hiero::Model>, Keeper<hiero::Kept>),
 }
+
+/// Has what is known of a model's rules as long as somebody follows weights.
+struct Keeper<T>(Mutex<Weak<T>>);
+
+impl<T: Default> Keeper<T> {
+    fn new() -> Keeper<T> {
+        Keeper(Mutex::default())
+    }
+
+    fn kept(&self) -> Option<Arc<T>> {
+        self.0.lock().expect("no panic while it is held").upgrade()
+    }
+
+    fn keep(&self) -> Arc<T> {
+        let mut kept = self.0.lock().expect("no panic while it is held");
+        kept.upgrade().unwrap_or_else(|| {
+            let new = Arc::default();
+            *kept = Arc::downgrade(&new);
+            new
+        })
+    }
+}
+
+/// What a decoder keeps for those that come after it.
+pub type Keeping = Arc<dyn Any + Send + Sync>;
 
 /// Tables of up to this many bytes are read as a whole when they are opened, for their checksum.
 const SOON_READ: u64 = 1 << 30;
@@ -78,10 +103,7 @@ impl Decoder {
         };
         let model = py.detach(load).map_err(py_err)?;
         own.reserve(model.dense().names());
-        Ok(Decoder {
-            model: Model::Phrase(Arc::new(model), Mutex::default()),
-            failure: own.failure,
-        })
+        Ok(Decoder { model: Model::Phrase(Arc::new(model), Keeper::new()), failure: own.failure })
     }
 
     /// A hierarchical model from its files. With `cdec`, features have cdec's names and values,
@@ -113,7 +135,7 @@ impl Decoder {
         };
         let model = py.detach(load).map_err(py_err)?;
         own.reserve(model.dense().names());
-        Ok(Decoder { model: Model::Hiero(Arc::new(model)), failure: own.failure })
+        Ok(Decoder { model: Model::Hiero(Arc::new(model), Keeper::new()), failure: own.failure })
     }
 
     /// Names of the features that the model always has.
@@ -121,7 +143,7 @@ impl Decoder {
     fn dense(&self) -> Vec<String> {
         let names = match &self.model {
             Model::Phrase(model, _) => model.dense().names(),
-            Model::Hiero(model) => model.dense().names(),
+            Model::Hiero(model, _) => model.dense().names(),
         };
         names.into_iter().map(str::to_owned).collect()
     }
@@ -131,7 +153,7 @@ impl Decoder {
     fn settings(&self) -> Vec<(&'static str, &'static str)> {
         match &self.model {
             Model::Phrase(..) => phrase::Settings::NAMES.to_vec(),
-            Model::Hiero(_) => hiero::Settings::NAMES.to_vec(),
+            Model::Hiero(..) => hiero::Settings::NAMES.to_vec(),
         }
     }
 
@@ -156,32 +178,27 @@ impl Decoder {
         apart: bool,
     ) -> PyResult<Translator> {
         let decoder: Arc<dyn Decode> = match &self.model {
-            Model::Phrase(model, kept) => {
+            Model::Phrase(model, keeper) => {
                 let changed = changed(settings, phrase::Settings::set)?;
                 let decoder = phrase::Decoder::new(model.clone(), weights, changed);
-                Arc::new(match kept.lock().expect("no panic while it is held").upgrade() {
-                    Some(kept) => decoder.keeping(kept),
-                    None => decoder,
-                })
+                Arc::new(decoder.keeping(keeper.kept()))
             }
-            Model::Hiero(model) => {
+            Model::Hiero(model, keeper) => {
                 let changed = changed(settings, hiero::Settings::set)?;
-                Arc::new(hiero::Decoder::new(model.clone(), weights, changed))
+                let decoder = hiero::Decoder::new(model.clone(), weights, changed);
+                Arc::new(decoder.keeping(keeper.kept()))
             }
         };
         Ok(Translator { decoder, apart, dense: self.dense(), failure: Arc::clone(&self.failure) })
     }
 
-    /// What translators are to keep of the model's phrases as long as the result is there, because
+    /// What translators are to keep of the model's rules as long as the result is there, because
     /// weights are going to change often.
-    pub fn keep(&self) -> Option<Arc<phrase::Kept>> {
-        let Model::Phrase(_, kept) = &self.model else { return None };
-        let mut kept = kept.lock().expect("no panic while it is held");
-        Some(kept.upgrade().unwrap_or_else(|| {
-            let new = Arc::default();
-            *kept = Arc::downgrade(&new);
-            new
-        }))
+    pub fn keep(&self) -> Keeping {
+        match &self.model {
+            Model::Phrase(_, keeper) => keeper.keep(),
+            Model::Hiero(_, keeper) => keeper.keep(),
+        }
     }
 }
 

@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_search::Weights;
-use tunesmith_search::phrase::Kept;
 use tunesmith_solve::{
     Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, PartCorpus, Pass, Rows,
     Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
@@ -17,7 +16,7 @@ use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
 use tunesmith_text::{Names, Piece};
 
 use crate::corpus::{Corpus, Spaces, Statistics};
-use crate::decoder::{Decoder, Translator};
+use crate::decoder::{Decoder, Keeping, Translator};
 use crate::forest::Forests;
 use crate::metric::Metric;
 use crate::pools::{Parts, Pools};
@@ -37,8 +36,8 @@ pub struct Learner {
     batch: usize,
     seed: u64,
     features: Features,
-    /// What the decoder that follows the weights knows of its phrases.
-    kept: Option<Arc<Kept>>,
+    /// What the decoder that follows the weights knows of its rules.
+    kept: Option<Keeping>,
 }
 
 /// The features by name, for a decoder that follows the weights; nothing where ids are enough.
@@ -302,7 +301,7 @@ impl Learner {
         constants: Vec<(String, f64)>,
     ) -> PyResult<Translator> {
         self.features.tell(self.model.weights(), &constants);
-        self.kept = decoder.keep();
+        self.kept = Some(decoder.keep());
         decoder.with(Arc::clone(&self.features.weights), settings, true)
     }
 

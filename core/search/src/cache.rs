@@ -27,6 +27,24 @@ struct Shard<T> {
 
 const SHARDS: usize = 16;
 
+/// What is known whatever the weights are, for all decoders of a model that share it.
+pub struct Kept<T>(Cache<T>);
+
+/// Bytes of it.
+const KEPT: usize = 256 << 20;
+
+impl<T: Held> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept(Cache::new(KEPT))
+    }
+}
+
+impl<T: Held> Kept<T> {
+    pub(crate) fn get(&self, node: Node, make: impl FnOnce() -> T) -> Arc<T> {
+        self.0.get(node, make)
+    }
+}
+
 impl<T: Held> Cache<T> {
     /// For at most about so many bytes.
     pub fn new(bytes: usize) -> Cache<T> {

@@ -101,6 +101,11 @@ impl Weights {
         self.of_key(Piece::of(name).key())
     }
 
+    /// The sum of weighted features, given as keys and values.
+    pub fn total(&self, features: &[(u64, f32)]) -> f64 {
+        features.iter().map(|&(key, value)| self.of_key(key) * f64::from(value)).sum()
+    }
+
     /// Changes a weight.
     pub fn set(&mut self, key: u64, weight: f64) {
         let at = self.find(key);

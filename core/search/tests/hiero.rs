@@ -13,7 +13,7 @@ use tunesmith_lm::{Estimate, Model as Lm, estimate};
 use tunesmith_rules::{Table, import_cdec};
 use tunesmith_search::features::templates::{self, Resources};
 use tunesmith_search::features::{Collected, Extras};
-use tunesmith_search::hiero::{Decoder, Dense, Model, Settings};
+use tunesmith_search::hiero::{Decoder, Dense, Kept, Model, Settings};
 use tunesmith_search::{Given, Input, Named, Outcome, Stop, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
@@ -321,6 +321,32 @@ proptest! {
             };
             prop_assert!((of("lm") - total).abs() < 1e-3, "{} {}", of("lm"), total);
             prop_assert_eq!(of("words") as usize, reading.text.split_whitespace().count());
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_rules_hides_no_change_of_a_weight(
+        rules in rules(),
+        text in sentence(6),
+        limit in 0..3usize,
+        sets in proptest::collection::vec(proptest::collection::vec(-1.0..1.0f64, 3..7), 2..5),
+    ) {
+        let model = model(&rules, 3, false, sparse());
+        let settings =
+            Settings { pop_limit: 10, max_span: 3, table_limit: limit, ..Settings::default() };
+        let list = |decoder: Decoder| {
+            let mut collected = Collected::default();
+            let list = decode(&decoder, &Input::plain(&text)).best(50, false, &mut collected);
+            (list, collected.names.iter().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let (_, names) = list(decoder(&model, &SPARSE, 0));
+        let kept = Arc::new(Kept::default());
+        for weights in &sets {
+            // Some features lose their weight, others get one.
+            let of = |number: usize| weights[number % weights.len()] * (number % 3) as f64;
+            let named = || names.iter().enumerate().map(|(at, name)| (name.as_str(), of(at)));
+            let fresh = || Decoder::new(model.clone(), Weights::new(named()), settings.clone());
+            prop_assert_eq!(list(fresh().keeping(kept.clone())), list(fresh()));
         }
     }
 

@@ -230,7 +230,7 @@ impl<T: Tails> Span<'_, T> {
         let rule = &group.entries[entry as usize];
         let vertex = |gap: usize| &self.chart.vertices[tails[gap] as usize];
         let (mut own, mut below) = (rule.score + extra, 0.0);
-        let mut lm = rule.lm;
+        let mut lm = rule.shape.lm;
         let ends = match group.gaps {
             0 => group.run(rule, 0).unwrap_or(Ends::EMPTY),
             1 => {
@@ -242,7 +242,7 @@ impl<T: Tails> Span<'_, T> {
                 ends
             }
             _ => {
-                let (tails, order) = ([vertex(0), vertex(1)], usize::from(rule.swapped));
+                let (tails, order) = ([vertex(0), vertex(1)], usize::from(rule.shape.swapped));
                 below = tails[0].score + tails[1].score;
                 let (one, two) = (&tails[order].ends, &tails[1 - order].ends);
                 let (change, ends) = fill(&model.lm, group, rule, one, Some(two));

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tunesmith_rules::{Node, Symbol};
 use tunesmith_text::{Error, Result};
 
+use super::facts::{Facts, Kept};
 use super::group::Group;
 use super::model::Model;
 use super::results::Found;
@@ -129,6 +131,7 @@ pub struct Decoder {
     pub(super) weighted: Weighted,
     pub(super) settings: Settings,
     pub(super) cache: Cache<Group>,
+    kept: Option<Arc<Kept>>,
 }
 
 /// Bytes of scored rules that are kept from sentence to sentence.
@@ -137,7 +140,26 @@ const CACHED: usize = 16 << 20;
 impl Decoder {
     pub fn new(model: Arc<Model>, weights: impl Into<Arc<Weights>>, settings: Settings) -> Decoder {
         let weighted = Weighted::new(&model, weights.into(), settings.hope);
-        Decoder { model, weighted, settings, cache: Cache::new(CACHED) }
+        Decoder { model, weighted, settings, cache: Cache::new(CACHED), kept: None }
+    }
+
+    /// Uses what decoders of the same model with other weights have found out, and adds to it.
+    pub fn keeping(self, kept: impl Into<Option<Arc<Kept>>>) -> Decoder {
+        Decoder { kept: kept.into(), ..self }
+    }
+
+    /// The best rules of a source side in the table.
+    pub(super) fn group(&self, source: &[Symbol], node: Node) -> Group {
+        let make = || Facts::of_node(&self.model, source, node);
+        match &self.kept {
+            Some(kept) => self.weigh(&kept.get(node, make)),
+            None => self.weigh(&make()),
+        }
+    }
+
+    fn weigh(&self, facts: &Facts) -> Group {
+        let weighted = &self.weighted;
+        Group::new(facts, weighted, weighted.arity[facts.gaps], self.settings.table_limit)
     }
 
     pub fn model(&self) -> &Arc<Model> {

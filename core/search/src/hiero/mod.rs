@@ -4,6 +4,7 @@ mod cells;
 mod chart;
 mod cube;
 mod decoder;
+mod facts;
 mod group;
 mod matches;
 mod model;
@@ -11,5 +12,6 @@ mod results;
 mod search;
 
 pub use decoder::{Decoder, Settings};
+pub use facts::Kept;
 pub use model::{Dense, Model, PassThrough};
 pub use results::Found;

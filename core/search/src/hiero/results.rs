@@ -91,7 +91,7 @@ impl<'d> Found<'d> {
         source_side(self.sentence.source(), &span, &bundle.gaps, &mut source);
         let entry = match self.chart.from(bundle) {
             From::Table(node) => {
-                let place = self.chart.entry(way).place as usize;
+                let place = self.chart.entry(way).shape.place as usize;
                 self.decoder.model.table.entries(node).nth(place)
             }
             _ => None,
@@ -322,7 +322,7 @@ impl Features for Told<'_, '_> {
                 if let Some(arity) = &ids.arity {
                     out.put(arity[found.chart.group(bundle).gaps], 1.0);
                 }
-                let place = found.chart.entry(way).place as usize;
+                let place = found.chart.entry(way).shape.place as usize;
                 let columns = model.table.entries(node).scores(place);
                 for (&id, (_, score)) in ids.scores.iter().zip(&dense.scores) {
                     out.put(id, columns.map_or(0.0, |columns| score.of(columns)));

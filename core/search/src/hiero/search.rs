@@ -12,7 +12,8 @@ use super::cells::Cells;
 use super::chart::{Bundle, Chart, From, NONE, Placed, Vertex};
 use super::cube::Context;
 use super::decoder::Decoder;
-use super::group::{Group, extra};
+use super::facts::Facts;
+use super::group::Group;
 use super::matches::{Match, Walk};
 use super::model::PassThrough;
 use super::results::Found;
@@ -109,19 +110,16 @@ fn single(
     for feature in &model.extras.place {
         feature.find(&rule, sentence, span.clone(), &[], &mut total);
     }
-    let score = score + extra(model, weighted, &rule) + total.sum as f32;
-    let mut group = Group::default();
-    group.add(model, weighted, target, score, 0, |id| sentence.lm_id(id));
-    group
+    let facts = Facts::alone(model, target, Some(&rule), |id| sentence.lm_id(id));
+    Group::new(&facts, weighted, score + total.sum as f32, 0)
 }
 
 /// The rules S → X and S → S X.
 fn glue(decoder: &Decoder, chart: &mut Chart) -> [u32; 2] {
     let target = [Symbol::Gap(1), Symbol::Gap(2)];
     [(From::First, 0.0), (From::Glue, decoder.weighted.glue)].map(|(from, score)| {
-        let mut group = Group::default();
-        group.add(&decoder.model, &decoder.weighted, &target, score, 0, |_| 0);
-        chart.add(Arc::new(group), from)
+        let facts = Facts::alone(&decoder.model, &target, None, |_| 0);
+        chart.add(Arc::new(Group::new(&facts, &decoder.weighted, score, 0)), from)
     })
 }
 
@@ -277,10 +275,8 @@ impl Search<'_> {
     fn group(&mut self, node: Node, held: &[(Held, usize)]) -> Option<u32> {
         let model = &*self.context.decoder.model;
         model.table.entries(node).next()?;
-        let limit = self.context.decoder.settings.table_limit;
-        let group = self.context.decoder.cache.get(node, || {
-            Group::of_node(model, &self.context.decoder.weighted, &self.source, node, limit)
-        });
+        let decoder = self.context.decoder;
+        let group = decoder.cache.get(node, || decoder.group(&self.source, node));
         if held.is_empty() {
             return Some(self.chart.add(group, From::Table(node)));
         }
@@ -334,7 +330,7 @@ impl Search<'_> {
         let start = self.chart.placed.len();
         self.chart.placed.extend(entries.iter().enumerate().map(|(number, entry)| Placed {
             entry: number as u32,
-            score: scores[entry.place as usize],
+            score: scores[entry.shape.place as usize],
         }));
         let hope = |placed: &Placed| entries[placed.entry as usize].hope + placed.score;
         self.chart.placed[start..].sort_by(|a, b| hope(b).total_cmp(&hope(a)));

@@ -150,8 +150,8 @@ impl Decoder {
     }
 
     /// Uses what decoders of the same model with other weights have found out, and adds to it.
-    pub fn keeping(self, kept: Arc<Kept>) -> Decoder {
-        Decoder { kept: Some(kept), ..self }
+    pub fn keeping(self, kept: impl Into<Option<Arc<Kept>>>) -> Decoder {
+        Decoder { kept: kept.into(), ..self }
     }
 
     /// The best translations of a source phrase in the table.

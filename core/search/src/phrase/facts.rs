@@ -12,27 +12,12 @@ use tunesmith_rules::{Node, Symbol};
 
 use super::decoder::Weighted;
 use super::model::Model;
-use crate::cache::{Cache, Held};
+use crate::cache::{self, Held};
 use crate::features::{Keyed, Neighbour, Orientation, Rule};
-use crate::{ModelWords, Score, Spell, Weights};
+use crate::{ModelWords, Score, Spell};
 
 /// Facts of the phrases of a model that were asked for lately, for all decoders that share them.
-pub struct Kept(Cache<Facts>);
-
-/// Bytes of facts.
-const KEPT: usize = 256 << 20;
-
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept(Cache::new(KEPT))
-    }
-}
-
-impl Kept {
-    pub(super) fn get(&self, node: Node, make: impl FnOnce() -> Facts) -> std::sync::Arc<Facts> {
-        self.0.get(node, make)
-    }
-}
+pub type Kept = cache::Kept<Facts>;
 
 /// The translations of a source phrase.
 #[derive(Debug, Default)]
@@ -182,7 +167,7 @@ impl Facts {
     pub fn score(&self, weighted: &Weighted, place: usize) -> (f32, f32) {
         let words = self.words(place);
         let features = &self.features[self.range(place, |fact| fact.features)];
-        let mut score = total(features, &weighted.named) as f32
+        let mut score = weighted.named.total(features) as f32
             + weighted.phrase
             + weighted.word * words.len() as f32;
         let width = self.scores.len() / self.list.len();
@@ -248,15 +233,11 @@ impl Orders {
         for (number, &end) in self.ends.iter().enumerate() {
             let slot = &mut worth[number / 3][number % 3];
             *slot = weighted.reordering[number] * self.raw[number];
-            *slot += total(&self.features[start..end as usize], &weighted.named) as f32;
+            *slot += weighted.named.total(&self.features[start..end as usize]) as f32;
             start = end as usize;
         }
         worth
     }
-}
-
-fn total(features: &[(u64, f32)], weights: &Weights) -> f64 {
-    features.iter().map(|&(key, value)| weights.of_key(key) * f64::from(value)).sum()
 }
 
 fn words_of(side: &[Symbol]) -> impl Iterator<Item = u32> + '_ {
