@@ -136,7 +136,7 @@ class Online:
     slow_down: float = 1.0
     stop: float = 0.0
     shards: int = 1
-    mix: int = 5
+    mix: int = 20
     delay: int = 0
     ordered: bool = True
     k: int = 500

@@ -155,7 +155,7 @@ def mira(
     shuffle: bool = True,
     batch: Count = 1,
     shards: Count = 1,
-    mix: Whole = 5,
+    mix: Whole = 20,
 ) -> Tuner:
     """1-best MIRA with every strategy for choosing y+ and y-.
 
@@ -199,7 +199,7 @@ def mira_hildreth(
     learner: Literal["mira", "perceptron"] = "mira",
     stop: Amount = 0.0,
     shards: Count = 1,
-    mix: Whole = 5,
+    mix: Whole = 20,
 ) -> Tuner:
     """k-best MIRA by Hildreth's algorithm, with two or three lists.
 
@@ -282,7 +282,7 @@ def rm(
     shuffle: bool = True,
     batch: Count = 1,
     shards: Count = 1,
-    mix: Whole = 5,
+    mix: Whole = 20,
 ) -> Tuner:
     """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
 

@@ -91,9 +91,13 @@ impl Facts {
     /// The rules in the table.
     pub fn of_node(model: &Model, source: &[Symbol], node: Node) -> Facts {
         let mut building = Building::new(model);
+        let entries = model.table.entries(node);
+        let count = entries.size_hint().1.unwrap_or(0);
+        building.facts.list.reserve_exact(count);
+        building.facts.scores.reserve_exact(count * model.dense.scores.len());
         let words = ModelWords::new(&model.table, &model.lexicon);
         let (mut target, mut links) = (Vec::new(), Vec::new());
-        for (place, entry) in model.table.entries(node).enumerate() {
+        for (place, entry) in entries.enumerate() {
             target.clear();
             target.extend(entry.target());
             let gaps = count_gaps(&target);
@@ -228,8 +232,6 @@ impl<'m> Building<'m> {
     }
 
     fn finish(mut self) -> Facts {
-        self.facts.list.shrink_to_fit();
-        self.facts.scores.shrink_to_fit();
         self.facts.features.shrink_to_fit();
         let sides = Sides { runs: self.runs.into(), symbols: self.symbols.into() };
         Facts { sides, ..self.facts }
