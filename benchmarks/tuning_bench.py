@@ -317,10 +317,15 @@ def regimes(setting: Setting) -> Outcome:
         "score use both."
     )
     adagrad = {"decoder": "phrase", "preset": "adagrad", "iterations": 1 if setting.quick else 5}
-    dense = run("adagrad, dense", **adagrad)
-    sparse = run("adagrad, green2013", **adagrad, templates=["green2013"], options={"l1": 0.001})
+    sparse = {"templates": ["green2013"], "options": {"l1": 0.001}}
+    costs: list[float] = []
+    for seed in seeds:
+        plain = run(f"adagrad, dense, seed {seed}", **adagrad, seed=seed)
+        many = run(f"adagrad, green2013, seed {seed}", **adagrad, **sparse, seed=seed)
+        costs.append(many["cpu"] / plain["cpu"])
+    share = statistics.fmean(costs)
     outcome.claims.append(
-        Claim("an epoch with sparse features / dense", sparse["cpu"] / dense["cpu"], 1.3, "at most")
+        Claim("an epoch with sparse features / dense", share, 1.3, "at most"),
     )
     bounded = run(
         "rm, B = 2, one thread", **{**mira, "threads": 1, "preset": "rm"}, options={"bound": 2.0}

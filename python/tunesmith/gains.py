@@ -24,7 +24,9 @@ class Gain:
     B_prev the whole corpus as the weights that the previous epoch proposes translate it, the
     difference to the corpus multiplied by the number of sentences, so that it compares with BLEU+1.
     Eidelman 2012 has the translations along the way there, which no single weights have made: with
-    averaged weights they told too little of what is proposed, above all of its length.
+    averaged weights they told too little of what is proposed, above all of its length. Where nobody
+    averages, they take the place of those before them: otherwise a whole pass would pull at a
+    length that its first steps have mended.
 
     `gain_scale` multiplies every gain by 1, by the sentence's length, or by the length of
     sentence and background together; it decides what C and B of the margin updates mean.

@@ -104,9 +104,12 @@ def test_gains_in_context_equal_their_twins(shape: Shape, scale: str, kind: int)
     ][kind]
     online = Online(select.hope_fear(), update.passive_aggressive(0.05), gain, passes=3)
     rule = mira(lists, "M-C", "M+C", 0, 0.05)
-    twins = [
-        learn(lists, rule, copy(twin_gain), weights, 3, 7, averaged) for averaged in (False, True)
-    ]
+    twins = []
+    for averaged in (False, True):
+        own = copy(twin_gain)
+        if isinstance(own, gaining.ContextGain):
+            own.follow = not averaged
+        twins.append(learn(lists, rule, own, weights, 3, 7, averaged))
     same(online, pools, metric, weights, *twins)
 
 

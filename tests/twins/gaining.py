@@ -54,11 +54,15 @@ class BackgroundGain(SentenceGain):
 
 
 class ContextGain(SentenceGain):
-    """What the last epoch's weights choose with this sentence exchanged, differences times N."""
+    """What the last epoch's weights choose with this sentence exchanged, differences times N.
 
-    def __init__(self, lists: Lists, scale: str = "one") -> None:
+    With `follow`, what was chosen on the way takes its place.
+    """
+
+    def __init__(self, lists: Lists, scale: str = "one", follow: bool = True) -> None:
         super().__init__(lists, scale)
         self.previous: Array | None = None
+        self.follow = follow
 
     def __call__(self, sentence: int) -> Array:
         if self.previous is None:
@@ -68,6 +72,10 @@ class ContextGain(SentenceGain):
         rows = corpus - self.previous[sentence] + self.lists.stats[sentence]
         gains = whole + len(self.lists.stats) * (self.lists.gain(rows) - whole)
         return gains * self.factor(sentence)
+
+    def observe(self, sentence: int, best: int, oracle: int) -> None:
+        if self.follow and self.previous is not None:
+            self.previous[sentence] = self.lists.stats[sentence][best]
 
     def end_epoch(self, proposed: Array) -> None:
         self.previous = self.lists.chosen(proposed)

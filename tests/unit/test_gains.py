@@ -14,23 +14,26 @@ from tunesmith.drivers import Online
 
 
 def mixed(lists: Lists, w: Array, passes: int, shards: int, mix: int) -> list[Array]:
-    """Mixing by hand: the context of an epoch is what the weights before it choose."""
-    gain, found = gaining.ContextGain(lists), []
+    """Mixing by hand: each shard follows its own choices from what all chose before the epoch."""
+    own, found = [gaining.ContextGain(lists) for _ in range(shards)], []
     for epoch in range(1, passes + 1):
         order = np.array(visiting_order(3, epoch, len(lists.features)))
         for part in np.array_split(order, mix):
             ends = []
-            for shard in np.array_split(part, shards):
+            for shard, gain in zip(np.array_split(part, shards), own, strict=True):
                 v = w
                 for i in shard.tolist():
                     f = lists.features[i]
                     if len(f):
                         g = gain(i)
                         a, b = selecting.hope_fear(f @ v, g)
+                        best = int(np.argmax(f @ v))
                         v = updating.passive_aggressive(v, [(f[a] - f[b], g[a] - g[b])], 0.05)
+                        gain.observe(i, best, a)
                 ends.append(v)
             w = np.mean(ends, axis=0)
-        gain.end_epoch(w)
+        for gain in own:
+            gain.end_epoch(w)
         found.append(w)
     return found
 

@@ -184,8 +184,9 @@ impl Learner {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
         let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-        let gain =
-            gain_of(corpus.as_ref(), metric, &weights, gain, decay, history, gain_scale, lengths)?;
+        // What is chosen on the way is that of weights which nobody averages.
+        let kind = gain_kind(gain, decay, history, !averaged)?;
+        let gain = gain_of(corpus.as_ref(), metric, &weights, kind, gain_scale, lengths)?;
         if names.as_ref().is_some_and(|names| names.len() != features) {
             return Err(PyValueError::new_err("one name for each weight"));
         }
@@ -245,7 +246,7 @@ impl Learner {
 
     /// The spaces with this learner's ids for their features; new ones get a weight of zero.
     fn take<'py>(&mut self, py: Python<'py>, spaces: Spaces<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let before: Vec<u32> = (0..self.features.names.len() as u32).collect();
+        let before = self.features.names.len();
         let names = &mut self.features.names;
         let taken = match spaces {
             Spaces::Lists(pools) => {
@@ -270,8 +271,8 @@ impl Learner {
             }
         };
         self.features.complete();
-        if self.features.names.len() > before.len() {
-            self.resize(&before)?;
+        if self.features.names.len() > before {
+            self.resize(&(0..before as u32).collect::<Vec<_>>())?;
         }
         Ok(taken)
     }
@@ -401,18 +402,8 @@ fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {
     Ok(model.bounded(lower, upper))
 }
 
-#[allow(clippy::too_many_arguments)]
-fn gain_of(
-    corpus: &dyn CoreCorpus,
-    metric: &Bound<'_, Metric>,
-    weights: &[f64],
-    gain: &str,
-    decay: f64,
-    history: &str,
-    scale: &str,
-    lengths: Option<Vec<f64>>,
-) -> PyResult<Gain> {
-    let kind = match gain {
+fn gain_kind(gain: &str, decay: f64, history: &str, follow: bool) -> PyResult<GainKind> {
+    Ok(match gain {
         "sentence" => GainKind::Sentence,
         "background" => {
             let oracle = match history {
@@ -422,9 +413,19 @@ fn gain_of(
             };
             GainKind::Background { decay, oracle }
         }
-        "context" => GainKind::Context,
+        "context" => GainKind::Context { follow },
         _ => return Err(PyValueError::new_err("gain is sentence, background or context")),
-    };
+    })
+}
+
+fn gain_of(
+    corpus: &dyn CoreCorpus,
+    metric: &Bound<'_, Metric>,
+    weights: &[f64],
+    kind: GainKind,
+    scale: &str,
+    lengths: Option<Vec<f64>>,
+) -> PyResult<Gain> {
     let scale = match scale {
         "one" => GainScale::One,
         "length" => GainScale::Length,

@@ -13,8 +13,9 @@ pub enum GainKind {
     /// sentence; with `oracle` the background follows y+ instead of the model's best.
     Background { decay: f64, oracle: bool },
     /// As `Sentence` until there is a context; then a whole corpus with this sentence exchanged,
-    /// the difference multiplied by the number of sentences.
-    Context,
+    /// the difference multiplied by the number of sentences. With `follow` the corpus gets the
+    /// model's best of each sentence that was visited.
+    Context { follow: bool },
 }
 
 /// What gains are multiplied by.
@@ -80,7 +81,8 @@ impl Gain {
     pub fn among(metric: Arc<dyn Metric>, chosen: Vec<f64>) -> Self {
         let sentences = chosen.len() / metric.width();
         let lengths = vec![0.0; sentences];
-        let mut gain = Gain::new(metric, GainKind::Context, GainScale::One, lengths, &[]);
+        let kind = GainKind::Context { follow: false };
+        let mut gain = Gain::new(metric, kind, GainScale::One, lengths, &[]);
         gain.set_context(chosen);
         gain
     }
@@ -90,7 +92,7 @@ impl Gain {
         let width = self.metric.width();
         let base = match self.kind {
             GainKind::Background { .. } => Some((self.background.clone(), 0.0, 1.0)),
-            GainKind::Context if !self.context.is_empty() => {
+            GainKind::Context { .. } if !self.context.is_empty() => {
                 let own = &self.context[sentence * width..(sentence + 1) * width];
                 let base = self.corpus.iter().zip(own).map(|(corpus, own)| corpus - own).collect();
                 Some((base, self.metric.gain(&self.corpus), self.lengths.len() as f64))
@@ -119,7 +121,15 @@ impl Gain {
                 }
                 self.background_length = decay * (self.background_length + self.lengths[sentence]);
             }
-            GainKind::Context | GainKind::Sentence => {}
+            GainKind::Context { follow: true } if !self.context.is_empty() => {
+                let width = self.metric.width();
+                let own = &mut self.context[sentence * width..(sentence + 1) * width];
+                for ((sum, old), &new) in self.corpus.iter_mut().zip(own).zip(model) {
+                    *sum += new - *old;
+                    *old = new;
+                }
+            }
+            GainKind::Context { .. } | GainKind::Sentence => {}
         }
     }
 
