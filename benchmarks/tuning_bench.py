@@ -292,10 +292,9 @@ def regimes(setting: Setting) -> Outcome:
     }
     # The ways in turn, because a machine is not equally fast at all times.
     seeds = (1,) if setting.quick else (1, 2, 3)
-    turns = itertools.product(seeds, ways)
     found = {
         (way, seed): run(f"mira, {way}, seed {seed}", **{**mira, **ways[way]}, seed=seed)
-        for seed, way in turns
+        for seed, way in itertools.product(seeds, ways)
     }
     run("mira, batches of 20", **mira, regime="batch=20")
     run("mira, three steps late", **mira, regime="delay=3")
@@ -323,10 +322,8 @@ def regimes(setting: Setting) -> Outcome:
         plain = run(f"adagrad, dense, seed {seed}", **adagrad, seed=seed)
         many = run(f"adagrad, green2013, seed {seed}", **adagrad, **sparse, seed=seed)
         costs.append(many["cpu"] / plain["cpu"])
-    share = statistics.fmean(costs)
-    outcome.claims.append(
-        Claim("an epoch with sparse features / dense", share, 1.3, "at most"),
-    )
+    text = "an epoch with sparse features / dense"
+    outcome.claims.append(Claim(text, statistics.fmean(costs), 1.3, "at most"))
     bounded = run(
         "rm, B = 2, one thread", **{**mira, "threads": 1, "preset": "rm"}, options={"bound": 2.0}
     )

@@ -18,6 +18,7 @@ from sample_runs import write_run
 
 from tunesmith.errors import InputError
 from tunesmith.report import Follow, write_report
+from tunesmith.report.chart import MEDIUM
 from tunesmith.report.difference import marked
 from tunesmith.report.scale import Scale, around, tick_places
 from tunesmith.report.wording import aligned, brief, duration, fixed, probability, significance
@@ -355,6 +356,20 @@ def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) 
         )
         directory.event("epoch", run=0, epoch=1, score=31)
     assert "Oracle" not in checked(write_report(single))
+
+
+def test_time_that_threads_spend_side_by_side_stays_inside_its_chart(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path).create({"preset": "mira"}) as directory:
+        directory.event("start", preset="mira", metric="bleu", sentences=9, start=30)
+        for epoch in (1, 2):
+            spent = {"seconds": 2, "decode_seconds": 3.5 + epoch, "optimise_seconds": 0.1}
+            directory.event("epoch", run=0, epoch=epoch, score=31, **spent)
+    page = checked(write_report(tmp_path))
+    chart = page[page.index('id="seconds"') :].split("</figure>")[0]
+    marks = [float(y) for y in re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', chart)]
+    assert len(marks) == 6
+    assert min(marks) >= MEDIUM.top
+    assert "summed over threads" in chart
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ impl Learner {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
         let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-        // What is chosen on the way is that of weights which nobody averages.
+        // Without averages, what is chosen on the way tells what will be proposed.
         let kind = gain_kind(gain, decay, history, !averaged)?;
         let gain = gain_of(corpus.as_ref(), metric, &weights, kind, gain_scale, lengths)?;
         if names.as_ref().is_some_and(|names| names.len() != features) {

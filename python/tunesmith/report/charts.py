@@ -23,6 +23,8 @@ SHOWN_WEIGHTS = 12
 MOST_BARS = 60
 COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
 HELDOUT = ("red", "purple", "green", "sky")
+# What the time of an epoch is spent on; summed over threads, so it may be more than the whole.
+PARTS = (("decode_seconds", "decoding", "blue"), ("optimise_seconds", "optimising", "green"))
 
 
 def learning_curve(story: Story) -> str:
@@ -261,7 +263,10 @@ def _small(
 ) -> str:
     points = _points(best, key)
     values = [y for _, y in points if y is not None]
-    everywhere = [y for trial in story.trials for _, y in _points(trial, key) if y is not None]
+    parts = PARTS if key == "seconds" else ()
+    drawn = [_points(trial, key) for trial in story.trials]
+    drawn += [_points(best, part) for part, _, _ in parts]
+    everywhere = [y for line in drawn for _, y in line if y is not None]
     chart = Chart(
         key.replace("_", "-"),
         title,
@@ -277,12 +282,8 @@ def _small(
             chart.line(f"run {trial.index + 1}", _points(trial, key), colour, text, faint=True)
     chart.area(points, colour)
     chart.line(title.lower(), points, colour, text, extra=_range(story, key, text))
-    if key == "seconds":
-        for part, name, hue in (
-            ("decode_seconds", "decoding", "blue"),
-            ("optimise_seconds", "optimising", "green"),
-        ):
-            chart.line(name, _points(best, part), hue, text)
+    for part, name, hue in parts:
+        chart.line(name, _points(best, part), hue, text)
     return chart.figure()
 
 
@@ -291,7 +292,9 @@ def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
         of = f" of {count(story.features)}" if story.features is not None else ""
         return f"{count(values[-1])}{of} at the end."
     if key == "seconds":
-        return f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
+        told = f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
+        parts = any(epoch.value(part) is not None for epoch in best.epochs for part, _, _ in PARTS)
+        return f"{told} Decoding and optimising are summed over threads." if parts else told
     if key == "staleness":
         return "Steps between the weights that decoded a sentence and those that learnt from it."
     if key == "hypotheses":

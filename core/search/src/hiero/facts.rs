@@ -36,7 +36,7 @@ pub struct Fact {
     unknown: u32,
     /// What the language model's preliminary scores of words behind gaps lack to certainty.
     open: f32,
-    /// Where its features end; they begin where those of the rule before it do.
+    /// Where its features end; they begin where those of the rule before it end.
     features: u32,
 }
 
