@@ -40,7 +40,9 @@ class LineSearch:
     `directions` random directions, taking each improvement, until a round gains less than
     `tolerance`. The first third of the restarts lie around the start weights, each further third
     around the best so far: what is found far away from the weights that lists were made with is
-    seldom what a decoder finds there. Every point is an epoch; the best so far is proposed.
+    seldom what a decoder finds there. `wide` more points are drawn from everywhere behind the first
+    third: on small lists that no decoder makes again, the optimum may lie far away. Every point is
+    an epoch; the best so far is proposed.
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more. So the points are
@@ -56,6 +58,7 @@ class LineSearch:
     tolerance: float = 1e-5
     coarse: float = 1e-3
     most_moves: int = 200
+    wide: int = 0
     scale_free: ClassVar[bool] = True
 
     def epochs(
@@ -72,7 +75,7 @@ class LineSearch:
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
         if isinstance(task.pools, Forests):
-            least = max(self.tolerance, self.coarse) if self.restarts else self.tolerance
+            least = max(self.tolerance, self.coarse) if self._others else self.tolerance
             yield from replace(self, tolerance=least)._over_forests(task, start, seed, state)
             return
         assert isinstance(task.pools, Pools)
@@ -91,24 +94,35 @@ class LineSearch:
             rng = np.random.default_rng([seed, number])
             point = task.clip(start)
             if number > 0:
-                point = np.where(moving, task.clip(_near(base, spread, rng)), point)
+                drawn = _anywhere if number > self.restarts else _near
+                point = np.where(moving, task.clip(drawn(base, spread, rng)), point)
             return self._climb(task, search, free, point, rng)
 
-        for generation in np.array_split(np.arange(self.restarts + 1), GENERATIONS):
-            numbers = [number for number in generation.tolist() if number >= done]
-            if numbers and numbers[0] == generation[0] > 0:
+        first, *others = np.array_split(np.arange(self.restarts + 1), GENERATIONS)
+        everywhere = np.arange(self.restarts + 1, self.restarts + 1 + self.wide)
+        before = 0
+        for generation in [first, everywhere, *others]:
+            numbers = generation[max(done - before, 0) :].tolist()
+            if numbers and before > 0 and done <= before:
                 base = best
-            for number, (weights, reached, moves) in _in_order(climb, numbers, base, task.threads):
+            climbs = _in_order(climb, numbers, base, task.threads)
+            for place, (weights, reached, moves) in enumerate(climbs, max(done, before)):
                 if reached > gain:
                     best, gain = weights, reached
                 now: State = {
                     "weights": best,
                     "base": base,
                     "gain": np.array([gain]),
-                    "done": np.array([number + 1]),
+                    "done": np.array([place + 1]),
                 }
                 facts = {"updates": moves, "reached": reached}
-                yield Epoch(number + 1, best, now, facts, number == self.restarts)
+                yield Epoch(place + 1, best, now, facts, place == self._others)
+            before += len(generation)
+
+    @property
+    def _others(self) -> int:
+        """The number of points beside the start weights."""
+        return self.restarts + self.wide
 
     def _search(self, task: Task, free: npt.NDArray[np.int64]) -> _core.LineSearch:
         return _core.LineSearch(
@@ -131,7 +145,7 @@ class LineSearch:
         if state is not None:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
-        for number in range(done, 2 if self.restarts else 1):
+        for number in range(done, 2 if self._others else 1):
             point = task.clip(start)
             if number:
                 point = self._on_lists(task, [point, best], seed)
@@ -144,7 +158,7 @@ class LineSearch:
                 "gain": np.array([gain]),
                 "done": np.array([number + 1]),
             }
-            last = number == (1 if self.restarts else 0)
+            last = number == (1 if self._others else 0)
             yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
 
     def _on_lists(self, task: Task, points: Sequence[Vector], seed: int) -> Vector:
@@ -200,13 +214,13 @@ class LineSearch:
 
 def _in_order(
     climb: Callable[[int, Vector], Climbed], numbers: list[int], base: Vector, threads: int
-) -> Iterator[tuple[int, Climbed]]:
+) -> Iterator[Climbed]:
     """Yield what each climb reached, in order, several climbing at a time."""
     with ThreadPoolExecutor(threads or None) as workers:
         jobs = [workers.submit(climb, number, base) for number in numbers]
         try:
-            for number, job in zip(numbers, jobs, strict=True):
-                yield number, job.result()
+            for job in jobs:
+                yield job.result()
         finally:
             for job in jobs:
                 job.cancel()
@@ -222,6 +236,11 @@ def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
     size = float(np.abs(base * spread).mean()) or 1.0
     distance = size * NEAR * (FAR / NEAR) ** rng.uniform()
     return np.asarray(base + rng.normal(size=len(base)) / spread * distance)
+
+
+def _anywhere(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
+    """Return a point in any direction from zero, where each feature counts for as much."""
+    return np.asarray(rng.normal(size=len(base)) / spread)
 
 
 def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:

@@ -64,20 +64,22 @@ def mert(
     directions: Whole = 0,
     tolerance: Positive = 1e-5,
     coarse: Amount = 1e-3,
+    wide: Whole = 0,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
     exact best step. From the start weights and `restarts` random points around them and around
-    the best so far; on forests from the start weights and from the best that lists of their strings
+    the best so far, and from `wide` points anywhere; on forests from the start weights and from the best that lists of their strings
     lead to, where a round that gains less than `coarse` is the last.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum;
     and restarts are not drawn from everywhere: what lies far away from the weights that lists were
-    made with promises more than a decoder keeps.
+    made with promises more than a decoder keeps. On a few short lists that are only re-ranked, an
+    optimum far away is as good as any: `wide=100` finds it.
     """
-    return LineSearch(restarts, directions, tolerance, coarse)
+    return LineSearch(restarts, directions, tolerance, coarse, wide=wide)
 
 
 @preset

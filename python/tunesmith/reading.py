@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -11,42 +11,11 @@ import numpy as np
 
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.formats import Along, Nbest, Skipped, read_nbest, read_references
+from tunesmith.formats import Along, Reading, Skipped, carried_references, read_references
 from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.spaces import Pools
 
 File = str | PathLike[str]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How to read n-best files; the defaults find out what they can."""
-
-    format: str | None = None
-    skip_bad: bool = False
-    keep_blank: bool = False
-    columns: Mapping[str, File | None] = field(default_factory=dict)
-    features: Mapping[str, File] = field(default_factory=dict)
-    per_sentence: int | None = None
-    keyed: bool = False
-    first_id: int = 0
-    sentences: int | None = None
-
-    def read(self, path: File, along: Along | None = None) -> Nbest:
-        """Return the lists of a file and what was left out, and fill `along`."""
-        return read_nbest(
-            path,
-            self.format,
-            skip_bad=self.skip_bad,
-            keep_blank=self.keep_blank,
-            columns=self.columns,
-            features=self.features,
-            per_sentence=self.per_sentence,
-            sentences=self.sentences,
-            keyed=self.keyed,
-            first_id=self.first_id,
-            along=along,
-        )
 
 
 @dataclass(frozen=True)
@@ -59,24 +28,26 @@ class Read:
 
 def read_pools(
     nbest: File | Sequence[File],
-    references: File | Sequence[File] = (),
+    references: File | Sequence[File] | None = None,
     *,
     source: File | None = None,
     **options: object,
 ) -> Pools:
     """Read n-best lists with their references; several files are merged sentence by sentence.
 
+    Without files of references, those that JSONL lists have in them are taken; `()` takes none.
     Options are those of `Reading`: format, skip_bad, keep_blank, columns, features, per_sentence,
     keyed, first_id, sentences. Refuses bad input with file, line and remedy; with `skip_bad` bad
     lines, and sentences whose references are all blank, are left out.
     """
     reading = Reading(**options)  # type: ignore[arg-type]
-    return read_lists(_files(nbest), _files(references), source, reading).pools
+    given = None if references is None else _files(references)
+    return read_lists(_files(nbest), given, source, reading).pools
 
 
 def read_lists(
     nbest: Sequence[File],
-    references: Sequence[File] = (),
+    references: Sequence[File] | None = None,
     source: File | None = None,
     reading: Reading | None = None,
 ) -> Read:
@@ -85,15 +56,17 @@ def read_lists(
     if not nbest:
         raise InputError("no n-best file is given", remedy="name at least one")
     skipped: list[Skipped] = []
-    parts = []
+    parts, carried = [], []
     for path in nbest:
-        found = reading.read(path)
+        along = Along()
+        found = reading.read(path, along)
+        carried.append((path, along.references))
         skipped += found.skipped
         parts.append(Pools(found.pools))
         _has_columns(parts[-1], path, [name for name, at in reading.columns.items() if at is None])
     _same_sentences(parts, nbest)
     pools = parts[0] if len(parts) == 1 else Pools.merge(parts)
-    texts = blank = None
+    texts = blank = told = None
     if references:
         told = read_references(
             references,
@@ -102,6 +75,14 @@ def read_lists(
             skip_bad=reading.skip_bad,
             keep_blank=reading.keep_blank,
         )
+    elif references is None:
+        told = carried_references(
+            carried,
+            keys=pools.core.keys,
+            skip_bad=reading.skip_bad,
+            keep_blank=reading.keep_blank,
+        )
+    if told is not None:
         texts, blank = told.texts, told.blank
         skipped += told.skipped
     sources = None

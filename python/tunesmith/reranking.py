@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 
 import numpy as np
 
 from tunesmith.features import Weights
-from tunesmith.formats import Along, Skipped, detect, read_stream, write_nbest
-from tunesmith.formats.nbest import NATIVE
-from tunesmith.reading import File, Reading, read_lists
+from tunesmith.formats import Along, Reading, Skipped, write_nbest
+from tunesmith.formats.base import is_stream
+from tunesmith.reading import File
 from tunesmith.spaces import Pools
 
 # Sentences in memory at a time, where a format allows it.
@@ -33,8 +33,10 @@ class Applied:
 def apply_lines(
     nbest: File, weights: Weights, reading: Reading, applied: Applied, threads: int = 0
 ) -> Iterator[str]:
-    """Yield the best hypothesis of each list."""
-    for part in _parts(nbest, reading, applied):
+    """Yield the best hypothesis of each list; of a pipe as soon as the list is complete."""
+    limit = 1 if is_stream(nbest) else STREAMED
+    for read in reading.stream(nbest, limit, applied.skipped):
+        part = Pools(read)
         applied.met.update(part.names)
         yield from part.outputs(part.best(weights, threads))
 
@@ -63,7 +65,7 @@ def apply_nbest(
     write_nbest(
         pools.core,
         target,
-        format or reading.format or detect(nbest),
+        format or reading.format_of(nbest),
         order=order.astype(np.int64),
         scores={name: scores},
         sources=along.sources,
@@ -72,15 +74,3 @@ def apply_nbest(
         keyed=reading.keyed,
     )
     return Applied(read.skipped, set(pools.names))
-
-
-def _parts(nbest: File, reading: Reading, applied: Applied) -> Iterator[Pools]:
-    """Yield the lists a thousand at a time where the format can be streamed, else all at once."""
-    plain = Reading(format=reading.format)
-    if reading == plain and (reading.format or detect(nbest)) in NATIVE:
-        for part in read_stream(fspath(nbest), reading.format, limit=STREAMED):
-            yield Pools(part)
-    else:
-        read = read_lists([nbest], (), None, reading)
-        applied.skipped.extend(read.skipped)
-        yield read.pools

@@ -206,7 +206,7 @@ class Command:
         if not lists.is_file():
             raise InputError("the decoder wrote no lists into {nbest}", remedy=by_hand)
         try:
-            return read_pools(lists, format=self.format, sentences=len(self.sources))
+            return read_pools(lists, (), format=self.format, sentences=len(self.sources))
         except InputError as error:
             remedy = "let it print lines such as 0 ||| a house ||| lm= -2.5 ||| -2.5"
             if error.line is not None and error.remedy is not None:

@@ -334,7 +334,7 @@ def test_wrong_usage_is_told_on_stderr_with_exit_code_2(tmp_path: Path, kind: st
 def test_references_are_asked_for_where_a_metric_needs_them(folder: Path) -> None:
     good, ref = folder / "good.nbest", folder / "ref"
     ran = refused(folder, "rerank", "tune", good)
-    assert "bleu needs references (name them with --reference FILE)" in ran.err
+    assert "bleu needs references (name them with --reference FILE, or put them into" in ran.err
     ran = refused(folder, "rerank", "tune", good, "-r", ref, "--heldout", good)
     assert "--heldout-reference FILE" in ran.err
     for command in (("score", ref), ("compare", ref, ref)):

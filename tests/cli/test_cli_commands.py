@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from running import Sample, process, tunesmith
+from running import COMMAND, Sample, process, tunesmith
 
-from tunesmith.formats import read_nbest
+from tunesmith.formats import read_nbest, write_nbest
 from tunesmith.presets import PRESETS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
@@ -153,9 +153,81 @@ def test_lists_in_a_pipe_have_their_format_named(sample: Sample, tmp_path: Path)
     assert "/dev/stdin" not in (run / "config.json").read_text()
 
 
+def listed(format: str, number: int) -> str:
+    """Return the lines of a list of two hypotheses; the second has the higher feature."""
+    a, b = f"a{number}", f"b{number}"
+    spelled = {
+        "moses": f"{number} ||| {a} ||| f= 1 ||| 0\n{number} ||| {b} ||| f= 2 ||| 0\n",
+        "jsonl": json.dumps({"hypotheses": [{"text": a}, {"text": b, "features": {"f": 2}}]})
+        + "\n",
+        "nemo-tsv": f"{a}\t1\n{b}\t2\n",
+    }
+    return spelled[format]
+
+
+@pytest.mark.parametrize("format", ["moses", "jsonl", "nemo-tsv"])
+def test_a_list_is_answered_before_the_next_one_comes(tmp_path: Path, format: str) -> None:
+    (tmp_path / "w.txt").write_text("f 1\nscore 1\n")
+    words = ["-w", str(tmp_path / "w.txt"), "--format", format, "--per-sentence", "2"]
+    # Only the next id says that a list with ids is complete.
+    late = int(format == "moses")
+    answers = [f"b{number}\n" for number in range(4)]
+    with subprocess.Popen(
+        [*COMMAND, "rerank", "apply", "-", *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        bufsize=1,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for number in range(4):
+            running.stdin.write(listed(format, number))
+            running.stdin.flush()
+            if number >= late:
+                assert running.stdout.readline() == answers[number - late]
+        running.stdin.close()
+        assert running.stdout.readlines() == answers[4 - late :]
+        assert running.wait(timeout=60) == 0
+
+
+def with_references(folder: Path, name: str, lists: Path, references: Path) -> Path:
+    """Write lists as JSONL with their references inside."""
+    pools = read_nbest(lists).pools
+    texts = [[line] for line in references.read_text().splitlines()]
+    write_nbest(pools, folder / name, "jsonl", references=texts)
+    return folder / name
+
+
+def test_references_inside_the_lists_are_enough(sample: Sample, tmp_path: Path) -> None:
+    dev = with_references(tmp_path, "dev", sample.dev[0], sample.dev[2])
+    test = with_references(tmp_path, "test", sample.test[0], sample.test[2])
+    pairs = [
+        (("check", *sample.dev), ("check", dev)),
+        (
+            (
+                "tune",
+                *sample.dev,
+                "--heldout",
+                sample.test[0],
+                "--heldout-reference",
+                sample.test[2],
+            ),
+            ("tune", dev, "--heldout", test),
+        ),
+    ]
+    for apart, inside in pairs:
+        told, found = (tunesmith("rerank", *words, "--json").object for words in (apart, inside))
+        told.pop("seconds", None), found.pop("seconds", None)
+        assert found == told
+        assert "bleu" in str(found).lower()
+
+
 FORMATS = {
     "moses.nbest": [],
     "cdec.nbest": [],
+    "travatar.nbest": [],
     "lists.jsonl": ["--keep-blank"],
     "fairseq.out": [],
     "espnet": ["--keep-blank"],

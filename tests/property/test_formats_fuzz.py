@@ -26,6 +26,7 @@ FILES = [
     ("moses.nbest", "moses"),
     ("unlabelled.nbest", "moses"),
     ("cdec.nbest", "cdec"),
+    ("travatar.nbest", "travatar"),
     ("lists.jsonl", "jsonl"),
     ("fairseq.out", "fairseq"),
     ("espnet1.json", "espnet1"),

@@ -20,6 +20,7 @@ from tunesmith.formats import detect, read_nbest, read_references, weights, writ
 
 FORMATS = [
     "cdec", "espnet", "espnet1", "fairseq", "flat", "jsonl", "kaldi", "moses", "nemo", "nemo-tsv",
+    "travatar",
 ]  # fmt: skip
 
 # Control characters are not text; the line separators of Unicode are, and break no line here.
@@ -113,8 +114,8 @@ def test_jsonl_holds_everything(lists: list[list[dict[str, Any]]], keyed: bool) 
 
 
 @settings(deadline=None)
-@given(lists_of(featured), st.sampled_from(["moses", "cdec"]))
-def test_moses_and_cdec(lists: list[list[dict[str, Any]]], format: str) -> None:
+@given(lists_of(featured), st.sampled_from(["moses", "cdec", "travatar"]))
+def test_lists_with_bars(lists: list[list[dict[str, Any]]], format: str) -> None:
     for item in (item for listed in lists for item in listed):
         item["score"] = 0.0
         item["columns"] = item.get("columns", {})

@@ -14,7 +14,7 @@ import pytest
 
 from tunesmith import _core, formats
 from tunesmith.errors import InputError
-from tunesmith.formats import Along, detect, read_nbest, read_stream, write_nbest
+from tunesmith.formats import Along, Reading, detect, read_nbest, read_stream, write_nbest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 SCHEMA = Path(formats.__file__).with_name("nbest.schema.json")
@@ -59,6 +59,7 @@ def texts(pools: _core.Pools) -> list[list[str]]:
         ("moses.nbest", "moses"),
         ("unlabelled.nbest", "moses"),
         ("cdec.nbest", "cdec"),
+        ("travatar.nbest", "travatar"),
         ("lists.jsonl", "jsonl"),
         ("fairseq.out", "fairseq"),
         ("espnet", "espnet"),
@@ -102,6 +103,43 @@ def test_cdec() -> None:
     assert texts(pools) == [["a group of men", "a ||| group"], ["two"]]
     assert features(pools)[0][1] == {"Glue": 4, "LanguageModel": -19.6042, "RuleShape_X=Y": 1}
     assert dump(pools)[1][0]["extra"] == "0-0"
+
+
+def test_travatar() -> None:
+    pools, _ = read_nbest(GOLDEN / "travatar.nbest")
+    assert texts(pools) == [["a group of men", "a ||| group"], ["two"]]
+    assert features(pools)[0][1] == {"glue": 4.0, "lm": -19.6042, "rule_X=Y": 1.0}
+    assert pools.scores.tolist() == [-7.7684, -8.06463, -3.0]
+    assert [pools.extra(at) for at in range(3)] == ["", "(S (X a) (X group))", ""]
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "0|||a b|||lm= -1 tm= 2 3|||-2\n1|||c|||lm= -3 tm= 4 5|||-4\n",
+        "0\t|||\ta b\t|||\tlm=\t-1\ttm= 2  3\t|||\t-2\n1\t|||\tc |||lm= -3 tm= 4 5|||  -4\n",
+        "0 |||a b||| lm= -1 tm= 2 3 |||-2\n1 |||c||| lm= -3 tm= 4 5|||-4 \n",
+    ],
+)
+def test_bars_need_no_space_around_them(tmp_path: Path, spelled: str) -> None:
+    path, plain = tmp_path / "list", tmp_path / "plain"
+    path.write_text(spelled)
+    plain.write_text("0 ||| a b ||| lm= -1 tm= 2 3 ||| -2\n1 ||| c ||| lm= -3 tm= 4 5 ||| -4\n")
+    assert detect(path) == "moses"
+    assert dump(read_nbest(path).pools) == dump(read_nbest(plain).pools)
+    assert dump(next(iter(read_stream(path, limit=2)))) == dump(read_nbest(plain).pools)
+
+
+def test_glued_bars_in_the_other_formats(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    for line, format in [("0|||a b|||lm=-1|||-2", "cdec"), ("0|||a b|||-2|||lm=-1", "travatar")]:
+        path.write_text(line + "\n")
+        assert detect(path) == format
+        (listed,) = dump(read_nbest(path).pools)
+        assert (listed[0]["text"], listed[0]["features"]) == ("a b", {"lm": -1.0})
+        assert listed[0]["score"] == -2.0
+    path.write_text("some text with a|||b\n")
+    assert detect(path) == "flat"
 
 
 def test_jsonl() -> None:
@@ -223,8 +261,8 @@ def test_kaldi() -> None:
     assert features(plain)[0][0] == {"ac": -123.4}
 
 
-@pytest.mark.parametrize("format", ["moses", "cdec", "jsonl"])
-@pytest.mark.parametrize("name", ["moses.nbest", "cdec.nbest", "espnet", "nemo.jsonl", "kaldi"])
+@pytest.mark.parametrize("format", ["moses", "cdec", "travatar", "jsonl"])
+@pytest.mark.parametrize("name", ["moses.nbest", "travatar.nbest", "espnet", "nemo.jsonl", "kaldi"])
 @pytest.mark.parametrize("packing", ["", ".gz", ".zst"])
 def test_what_is_written_is_read_again(
     tmp_path: Path, name: str, format: str, packing: str
@@ -346,7 +384,33 @@ def test_a_list_is_read_in_parts() -> None:
     parts = list(read_stream(GOLDEN / "moses.nbest", limit=1))
     assert [part.hypotheses for part in parts] == [3, 0, 1]
     with pytest.raises(InputError, match="only read whole"):
-        list(read_stream(GOLDEN / "lists.jsonl", limit=1))
+        list(read_stream(GOLDEN / "kaldi", limit=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "per_sentence"), [("lists.jsonl", None), ("nemo.jsonl", None), ("flat", 2)]
+)
+def test_parts_are_the_whole(name: str, per_sentence: int | None) -> None:
+    reading = Reading(per_sentence=per_sentence, keep_blank=True)
+    whole = reading.read(GOLDEN / name).pools
+    for limit in (1, 2, 100):
+        parts = list(reading.stream(GOLDEN / name, limit))
+        assert [row for part in parts for row in dump(part)] == dump(whole)
+        assert [key for part in parts for key in part.keys] == whole.keys
+        assert all(part.sentences <= limit for part in parts)
+
+
+def test_what_is_wrong_across_parts_is_still_refused(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    one, other = ('{"key": "a", "hypotheses": [{"text": "a"}]}\n', '{"hypotheses": []}\n')
+    for text, message in (
+        (one + one, '2: the key "a" is given twice'),
+        (one + other, "some sentences have a key"),
+        (other + other, "no hypotheses"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            list(Reading("jsonl").stream(path, 1))
 
 
 def test_a_feature_is_taken_as_a_column() -> None:

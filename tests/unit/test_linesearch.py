@@ -11,11 +11,12 @@ from tunesmith import InputError, Pools, _core
 from tunesmith.linesearch import GENERATIONS, MOST_FEATURES, LineSearch
 
 
-def test_later_restarts_lie_around_the_best_also_when_resumed() -> None:
+@pytest.mark.parametrize("wide", [0, 4])
+def test_later_restarts_lie_around_the_best_also_when_resumed(wide: int) -> None:
     """What counts as the best must not change because the run was stopped in between."""
     pools = counted(np.random.default_rng(2), [25] * 12, 6)
     task, start = task_of(pools, "wer"), np.full(6, 0.1)
-    tuner = LineSearch(restarts=12)
+    tuner = LineSearch(restarts=12, wide=wide)
     whole = list(tuner.epochs(task, start, 1))
     gains = [float(epoch.state["gain"][0]) for epoch in whole]
     first = len(np.array_split(np.arange(13), GENERATIONS)[0])
@@ -23,7 +24,7 @@ def test_later_restarts_lie_around_the_best_also_when_resumed() -> None:
     for done, epoch in enumerate(whole, start=1):
         saved = {name: array.copy() for name, array in epoch.state.items()}
         rest = list(tuner.epochs(task, start, 1, saved))
-        assert [e.number for e in rest] == list(range(done + 1, 14))
+        assert [e.number for e in rest] == list(range(done + 1, 14 + wide))
         for found, wanted in zip(rest, whole[done:], strict=True):
             assert np.array_equal(found.weights, wanted.weights)
             assert found.facts == wanted.facts
@@ -39,6 +40,37 @@ def test_restarts_find_more_than_the_start_alone_and_directions_more_than_axes()
 
     assert Lists.of(pools, "wer").corpus_gain(start) < reached(0, 0) < reached(20, 0)
     assert reached(0, 0) < reached(0, 20)
+
+
+def test_wide_restarts_find_what_lies_far_away() -> None:
+    """On a few short lists, where more restarts around the best find nothing more."""
+    rng = np.random.default_rng(30)
+    features = rng.normal(size=(120, 5))
+    texts = ["a " * int(n) for n in rng.integers(1, 9, 120)]
+    pools = Pools.from_arrays(
+        features, np.arange(0, 121, 12), list("abcde"), texts=texts, references=[["a a a a"]] * 10
+    )
+
+    def reached(restarts: int, wide: int) -> float:
+        tuner = LineSearch(restarts, wide=wide)
+        *_, last = tuner.epochs(task_of(pools, "wer"), np.ones(5), 1)
+        assert last.number == restarts + wide + 1
+        return float(last.state["gain"][0])
+
+    assert reached(30, 0) <= reached(130, 0) < reached(30, 100)
+
+
+def test_wide_restarts_come_beside_the_others() -> None:
+    """The points around the start weights are those that are searched without them."""
+    pools = counted(np.random.default_rng(2), [25] * 12, 6)
+    task, start = task_of(pools, "wer"), np.full(6, 0.1)
+    first = len(np.array_split(np.arange(13), GENERATIONS)[0])
+    plain, wide = (
+        [epoch.facts for epoch in LineSearch(12, wide=wide).epochs(task, start, 1)]
+        for wide in (0, 5)
+    )
+    assert (len(plain), len(wide)) == (13, 18)
+    assert wide[:first] == plain[:first]
 
 
 def test_restarts_around_zero_go_in_all_directions() -> None:

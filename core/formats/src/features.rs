@@ -61,7 +61,7 @@ impl FeatureParser {
         let mut line = Line { blocks: 0, known: true };
         let outcome = match self.format {
             Format::Moses => self.moses(field.as_bytes(), names, &mut line),
-            Format::Cdec => self.cdec(field.as_bytes(), names, &mut line),
+            Format::Cdec | Format::Travatar => self.cdec(field.as_bytes(), names, &mut line),
         };
         let whole = line.known && line.blocks == self.blocks.len();
         let outcome = outcome.and_then(|()| {
@@ -132,7 +132,7 @@ impl FeatureParser {
                     Format::Moses => {
                         "write features as Label= value; Name=value is the cdec format"
                     }
-                    Format::Cdec => "write every feature as Name=value",
+                    Format::Cdec | Format::Travatar => "write every feature as Name=value",
                 },
             )),
             _ => Err(Fault::new(

@@ -8,7 +8,7 @@ use tunesmith_text::{Error, Lines, Names, Number, Result, number, utf8};
 
 use crate::Format;
 use crate::features::{FeatureParser, quoted};
-use crate::fields::{Fault, split};
+use crate::fields::{Fault, split, swapped};
 
 const BLANK_LINE: &str = "blank line";
 
@@ -233,12 +233,12 @@ impl Parser {
             )
         })?;
         let fields = split(bytes, options.format, &mut self.separators)?;
-        let key = &line[fields.id];
+        let key = &line[fields.id.clone()];
         let sentence = if options.keyed { 0 } else { sentence(key, options)? };
         if key.is_empty() {
             return Err(Fault::new("missing fields", "the id is empty", "give every line an id"));
         }
-        let text = &line[fields.text];
+        let text = &line[fields.text.clone()];
         if text.is_empty() && !options.keep_blank {
             return Err(Fault::new(
                 "blank hypothesis",
@@ -246,10 +246,11 @@ impl Parser {
                 "take the line out, or use --skip-bad or --keep-blank",
             ));
         }
-        let score = finite(&bytes[fields.score], "score")?;
+        let score = finite(&bytes[fields.score.clone()], "score")
+            .map_err(|fault| swapped(bytes, &fields, options.format).unwrap_or(fault))?;
         progress.admit(sentence, key, options)?;
         // Last of all, so that a line that is refused leaves no names behind.
-        self.features.parse(&line[fields.features], names)?;
+        self.features.parse(&line[fields.features.clone()], names)?;
         let (cells, values) = self.cells.split_at(options.column_files.len());
         self.features.cells.extend_from_slice(cells);
         for (id, &value) in values.iter().enumerate() {

@@ -61,6 +61,11 @@ pub fn write(pools: &Pools, path: impl AsRef<Path>, layout: &Layout<'_>) -> Resu
             }
         }
         line.push_str(pools.text(hypothesis));
+        let score = pools.score(hypothesis);
+        let score = if score.is_nan() { 0.0 } else { score };
+        if layout.format == Format::Travatar {
+            let _ = write!(line, " ||| {score}");
+        }
         line.push_str(" |||");
         names.features(pools, hypothesis, layout.format, &mut line);
         for (name, cells) in names.columns.iter().zip(&columns) {
@@ -69,8 +74,9 @@ pub fn write(pools: &Pools, path: impl AsRef<Path>, layout: &Layout<'_>) -> Resu
         for (name, scores) in &layout.scores {
             names.value(name, scores[hypothesis], layout.format, &mut line);
         }
-        let score = pools.score(hypothesis);
-        let _ = write!(line, " ||| {}", if score.is_nan() { 0.0 } else { score });
+        if layout.format != Format::Travatar {
+            let _ = write!(line, " ||| {score}");
+        }
         if !pools.extra(hypothesis).is_empty() {
             line.push_str(" ||| ");
             line.push_str(pools.extra(hypothesis));
@@ -151,7 +157,7 @@ impl Spelling {
         while at < ids.len() {
             let run = match format {
                 Format::Moses => self.run(&ids[at..]),
-                Format::Cdec => 1,
+                Format::Cdec | Format::Travatar => 1,
             };
             let label = &self.labels[ids[at] as usize];
             let name = match label.part {

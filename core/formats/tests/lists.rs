@@ -279,6 +279,10 @@ fn there_and_back(pools: &Pools, format: Format) {
     assert_equal(pools, &back);
 }
 
+fn any_format() -> impl Strategy<Value = Format> {
+    prop_oneof![Just(Format::Moses), Just(Format::Cdec), Just(Format::Travatar)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -293,11 +297,15 @@ proptest! {
     }
 
     #[test]
+    fn travatar_lists_come_back(pools in pools("[a-zA-Z]{1,2}(_[0-9]{1,2})?=?")) {
+        there_and_back(&pools, Format::Travatar);
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
-        cdec in any::<bool>(), keyed in any::<bool>(), skip_bad in any::<bool>(),
+        format in any_format(), keyed in any::<bool>(), skip_bad in any::<bool>(),
     ) {
-        let format = if cdec { Format::Cdec } else { Format::Moses };
         let lines = Lines::new("list", Cursor::new(bytes));
         let options = Options { format, keyed, skip_bad, ..Options::default() };
         if let Ok(lines) = lines {
@@ -308,9 +316,8 @@ proptest! {
     #[test]
     fn near_lists_never_panic(
         text in "([0-3] \\|\\|\\| [ab|]{0,3} \\|\\|\\| ([AB]_?[12]?=? ?[-0-9.en|]{0,4} ?){0,4}\\|\\|\\| [-0-9.]{0,3}( \\|\\|\\| .)?\n){0,6}",
-        cdec in any::<bool>(),
+        format in any_format(),
     ) {
-        let format = if cdec { Format::Cdec } else { Format::Moses };
         let options = Options { format, skip_bad: true, ..Options::default() };
         if let Ok(pools) = read(text.clone(), options) {
             for hypothesis in 0..pools.hypotheses() {

@@ -17,11 +17,14 @@ fn format(name: &str) -> PyResult<Format> {
     match name {
         "moses" => Ok(Format::Moses),
         "cdec" => Ok(Format::Cdec),
-        _ => Err(PyValueError::new_err(format!("no native format {name:?}: moses or cdec"))),
+        "travatar" => Ok(Format::Travatar),
+        _ => Err(PyValueError::new_err(format!(
+            "no native format {name:?}: moses, cdec or travatar"
+        ))),
     }
 }
 
-/// A Moses or cdec list, read whole or some sentences at a time.
+/// A Moses, cdec or Travatar list, read whole or some sentences at a time.
 #[pyclass(module = "tunesmith._core")]
 pub struct NbestReader {
     inner: Reader,
@@ -101,7 +104,7 @@ fn read_cdec(py: Python<'_>, path: PathBuf, columns: Vec<String>) -> PyResult<Po
     read_all(py, path, Options { format: Format::Cdec, columns, ..Options::default() })
 }
 
-/// Writes a Moses or cdec list, in a new order and with more named scores where they are given.
+/// Writes a Moses, cdec or Travatar list, in a new order and with more named scores where they are given.
 #[pyfunction]
 #[pyo3(signature = (pools, path, format="moses", *, order=None, scores=Vec::new(), keyed=false,
                     first_id=0))]

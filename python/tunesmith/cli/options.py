@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from tunesmith.errors import InputError
-from tunesmith.formats import names
+from tunesmith.formats import Reading, names
 from tunesmith.metrics import Metric, get_metric, metric_names
 from tunesmith.presets import PRESETS
-from tunesmith.reading import File, Reading
+from tunesmith.reading import File
+from tunesmith.spaces import Pools
 
 LISTS = "Reading the lists"
 WEIGHTS = "Weights"
@@ -34,6 +35,16 @@ References = Annotated[
         "-r",
         metavar="FILE",
         help="References, one per line; repeat for several per sentence.",
+    ),
+]
+ListReferences = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--reference",
+        "-r",
+        metavar="FILE",
+        help="References, one per line; repeat for several per sentence. Not needed if JSONL "
+        "lists have them.",
     ),
 ]
 MetricName = Annotated[
@@ -275,6 +286,15 @@ def measured(name: str, references: Sequence[Path] | None, option: str = "--refe
     if not metric.columns and not references:
         raise InputError(f"{metric.name} needs references", remedy=f"name them with {option} FILE")
     return metric
+
+
+def referenced(metric: Metric, lists: Pools, option: str = "--reference") -> None:
+    """Refuse lists without references for a metric that needs them."""
+    if not metric.columns and lists.references is None:
+        raise InputError(
+            f"{metric.name} needs references",
+            remedy=f"name them with {option} FILE, or put them into JSONL lists",
+        )
 
 
 def metric_list(text: str) -> list[str]:

@@ -26,10 +26,11 @@ from tunesmith.cli.console import (
 )
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.formats import detect, names
+from tunesmith.formats import Reading, detect, names
 from tunesmith.formats.base import is_stream
+from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner, preset_options
-from tunesmith.reading import Reading, check_copy, read_lists, read_weights, write_weights
+from tunesmith.reading import check_copy, read_lists, read_weights, write_weights
 from tunesmith.report import Follow
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
@@ -51,7 +52,7 @@ MEASURE = "Is it better?"
 )
 def check(
     nbest: o.Nbest,
-    reference: o.References = None,
+    reference: o.ListReferences = None,
     metric: o.MetricName = "bleu",
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="Features to show.")] = 30,
     threads: o.Threads = 0,
@@ -67,9 +68,7 @@ def check(
     keyed: o.Keyed = False,
 ) -> None:
     """Say what is in n-best lists, what is wrong with them, what there is to gain."""
-    measured = None
-    if reference or metric.startswith("column:"):
-        measured = o.measured(metric, reference)
+    asked = get_metric(metric)
     reading = o.reading(
         format,
         skip_bad,
@@ -80,12 +79,13 @@ def check(
         sentences,
         first_id,
         keyed,
-        [] if measured is None else [measured],
+        [asked],
     )
     o.one_list(reading, nbest)
     with busy("reading"):
-        read = read_lists(nbest, reference or [], None, reading)
+        read = read_lists(nbest, reference or None, None, reading)
     skipped = tell_skipped(read.skipped)
+    measured = asked if asked.columns or read.pools.references is not None else None
     with busy("looking"):
         found = check_pools(read.pools, measured, threads)
     if json:
@@ -143,7 +143,7 @@ def show_features(rows: list[dict[str, Any]], most: int) -> None:
 )
 def tune(
     nbest: o.Nbest,
-    reference: o.References = None,
+    reference: o.ListReferences = None,
     tuner: o.Tuner = "kbmira",
     metric: o.MetricName = "bleu",
     out_file: o.OutFile = None,
@@ -174,7 +174,7 @@ def tune(
         typer.Option(
             "--heldout-reference",
             metavar="FILE",
-            help="References of the held-out lists.",
+            help="References of the held-out lists, unless JSONL lists have them.",
             rich_help_panel=MEASURE,
         ),
     ] = None,
@@ -256,8 +256,8 @@ def tune(
     make_tuner(tuner, settings)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
-    measured = o.measured(metric, reference)
-    watched = None if second_metric is None else o.measured(second_metric, reference)
+    measured = get_metric(metric)
+    watched = None if second_metric is None else get_metric(second_metric)
     reading = o.reading(
         format,
         skip_bad,
@@ -271,9 +271,7 @@ def tune(
         [measured] if watched is None else [measured, watched],
     )
     held_reading = o.one_list(reading, nbest, heldout or [])
-    if heldout:
-        o.measured(metric, heldout_reference, "--heldout-reference")
-    elif heldout_reference:
+    if heldout_reference and not heldout:
         raise InputError("--heldout-reference without --heldout", remedy="name the lists too")
     start = None if weights is None else read_weights(weights)
     ini = weights if weights is not None and weights.suffix == ".ini" else None
@@ -282,12 +280,15 @@ def tune(
 
     held = None
     with busy("reading"):
-        read = read_lists(nbest, reference or [], source, reading)
+        read = read_lists(nbest, reference or None, source, reading)
         skipped = tell_skipped(read.skipped)
+        for each in (measured, watched or measured):
+            o.referenced(each, read.pools)
         if heldout:
-            told = read_lists(heldout, heldout_reference or [], None, held_reading)
+            told = read_lists(heldout, heldout_reference or None, None, held_reading)
             tell_skipped(told.skipped)
             held = told.pools
+            o.referenced(measured, held, "--heldout-reference")
     if start is not None:
         tell_unknown(start, Applied(met=set(read.pools.names)).unknown(start))
     config = None
@@ -358,7 +359,7 @@ def epochs(tuner: str, settings: dict[str, str]) -> int | None:
     """Return how many epochs a run has at most, for the progress bar."""
     given = preset_options(tuner) | settings
     if "restarts" in given:
-        return int(given["restarts"]) + 1
+        return int(given["restarts"]) + int(given["wide"]) + 1
     return next((int(given[key]) for key in ("rounds", "passes", "steps") if key in given), None)
 
 
@@ -478,7 +479,7 @@ def apply(
     if nbest_out is None:
         applied = Applied()
         for line in apply_lines(nbest, vector, reading, applied, threads):
-            print(line)
+            print(line, flush=is_stream(nbest))
     else:
         applied = apply_nbest(nbest, vector, nbest_out, name, out_format, reading, threads)
         note(f"lists written to {nbest_out}")

@@ -3,6 +3,7 @@
 from tunesmith.formats import espnet, fairseq, flat, jsonl, kaldi, nemo  # noqa: F401
 from tunesmith.formats.base import (
     Empty,
+    End,
     Format,
     Hypothesis,
     Lists,
@@ -14,25 +15,37 @@ from tunesmith.formats.base import (
     register,
 )
 from tunesmith.formats.detect import detect
-from tunesmith.formats.nbest import Along, Nbest, NbestWriter, read_nbest, read_stream, write_nbest
-from tunesmith.formats.references import References, read_references
+from tunesmith.formats.nbest import (
+    NATIVE,
+    Along,
+    Nbest,
+    NbestWriter,
+    Reading,
+    read_nbest,
+    read_stream,
+    write_nbest,
+)
+from tunesmith.formats.references import References, carried_references, read_references
 
 # Read and written in the core; here for their names.
-for _name in ("moses", "cdec"):
+for _name in NATIVE:
     register(Format(_name, columns=True, extra=True))
 
 __all__ = [
     "Along",
     "Empty",
+    "End",
     "Format",
     "Hypothesis",
     "Lists",
     "Nbest",
     "NbestWriter",
+    "Reading",
     "References",
     "Sentence",
     "Skipped",
     "Source",
+    "carried_references",
     "detect",
     "find",
     "names",

@@ -54,6 +54,15 @@ class Empty:
     references: Sequence[str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """The list that was begun is complete: nothing need be read to know that."""
+
+
+Item = Hypothesis | Empty | End | None
+"""What a format's ``read`` yields; ``None`` stands for a hypothesis that was reported as bad."""
+
+
 @dataclass(slots=True)
 class Skipped:
     """Lines left out for one reason, with the first of them."""
@@ -264,7 +273,7 @@ class Lists:
             )
 
 
-Read = Callable[[Source], Iterable[Hypothesis | Empty | None]]
+Read = Callable[[Source], Iterable[Item]]
 Write = Callable[[Lists, str], None]
 
 
@@ -276,6 +285,8 @@ class Format:
     reported as bad, so that files with one number per hypothesis stay in step. ``write`` writes
     the whole of ``Lists`` to a path. ``features`` are the only features the format can hold,
     ``None`` where it can hold any; ``columns`` and ``extra`` say whether it can hold those.
+    ``ends`` says that ``read`` yields the lists in their order, each with an ``End`` behind it, so
+    that a list can be answered before the next one comes.
     """
 
     name: str
@@ -284,6 +295,7 @@ class Format:
     features: frozenset[str] | None = None
     columns: bool = False
     extra: bool = False
+    ends: bool = False
     keyed_files: bool = False
     """Files of numbers belong to hypotheses by key; the format opens them itself."""
 

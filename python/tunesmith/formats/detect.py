@@ -15,6 +15,9 @@ from tunesmith.formats.base import UTF8, Path, is_stream, parse_number, unpacked
 
 _FAIRSEQ = re.compile(r"[STHDPA]-\d+\t")
 _KALDI = re.compile(r"\S+-\d+(\s|$)")
+_BARS = re.compile(r"(?:^|(?<=[ \t]))\|\|\|(?=[ \t]|$)")
+# Bars that touch their fields; a fourth bar could belong to either side.
+_GLUED_BARS = re.compile(r"(?<!\|)\|\|\|(?!\|)")
 
 
 def detect(path: Path) -> str:
@@ -83,6 +86,8 @@ def _detect_lines(head: list[str]) -> str | None:
         return _detect_bars(head)
     if any(_FAIRSEQ.match(line) for line in head):
         return "fairseq"
+    if any(len(_fields(line)) >= 4 for line in head[:5]):
+        return _detect_bars(head)
     if all(_KALDI.match(line) for line in head) and re.match(r"\S+-1(\s|$)", head[0]):
         return "kaldi"
     if all(parse_number(line.rsplit("\t", 1)[-1]) is not None and "\t" in line for line in head):
@@ -102,10 +107,17 @@ def _detect_json(first: str, head: list[str]) -> str:
     return "jsonl"
 
 
+def _fields(line: str) -> list[str]:
+    """The fields of a `|||` line as the core splits it: at glued bars if others are too few."""
+    fields = _BARS.split(line)
+    return fields if len(fields) >= 4 else _GLUED_BARS.split(line)
+
+
 def _detect_bars(head: list[str]) -> str:
-    """cdec glues names to values, Moses does not."""
+    """cdec and Travatar glue names to values, Moses does not; Travatar has the score first."""
     for line in head:
-        for field in line.split(" ||| ")[2:]:
+        fields = [field.strip() for field in _fields(line)]
+        for at, field in enumerate(fields[2:], 2):
             tokens = field.split()
             if any(token.endswith("=") and len(token) > 1 for token in tokens):
                 return "moses"
@@ -115,5 +127,7 @@ def _detect_bars(head: list[str]) -> str:
                 name and not name[0].isdigit() and parse_number(value) is not None
                 for name, _, value in pairs
             ):
-                return "cdec"
+                before, behind = fields[at - 1], "".join(fields[at + 1 : at + 2])
+                scored = at > 2 and parse_number(before) is not None
+                return "travatar" if scored and parse_number(behind) is None else "cdec"
     return "moses"

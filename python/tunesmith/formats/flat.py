@@ -9,7 +9,17 @@ from pathlib import Path as FilePath
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
-from tunesmith.formats.base import AS_JSONL, Format, Hypothesis, Lists, Source, one_line, register
+from tunesmith.formats.base import (
+    AS_JSONL,
+    End,
+    Format,
+    Hypothesis,
+    Item,
+    Lists,
+    Source,
+    one_line,
+    register,
+)
 from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 
 _SIDE = re.compile(r"(?P<name>.+)\.(?P<kind>scores|columns)(\.gz|\.zst)?")
@@ -48,7 +58,7 @@ def fixed_size(lists: Lists, path: str) -> None:
         )
 
 
-def read(source: Source) -> Iterator[Hypothesis | None]:
+def read(source: Source) -> Iterator[Item]:
     """A file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
 
     ``total.scores`` is the total; the other scores are features.
@@ -103,6 +113,8 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
             score,
             columns={name: value for name, value in known.items() if name in columns},
         )
+        if count % size == 0:
+            yield End()
     for name, lines in [*features.items(), *columns.items()]:
         if any(line is None or line.strip() for line in lines):
             raise files[name].error(
@@ -140,4 +152,4 @@ def _line(value: float | None) -> str:
     return "\n" if value is None else f"{value!r}\n"
 
 
-register(Format("flat", read, write, columns=True))
+register(Format("flat", read, write, columns=True, ends=True))

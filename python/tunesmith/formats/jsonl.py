@@ -14,8 +14,10 @@ from tunesmith.formats.base import (
     NUMBER,
     TWICE,
     Empty,
+    End,
     Format,
     Hypothesis,
+    Item,
     Lists,
     Source,
     register,
@@ -82,7 +84,7 @@ def _finite(value: int | float) -> bool:
         return False
 
 
-def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
+def read(source: Source) -> Iterator[Item]:
     unread: list[int] = []
     keyed = False
     lines = (line for line in source.lines() if line is None or line.strip())
@@ -102,6 +104,7 @@ def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
             continue
         for item in listed:
             yield _hypothesis(source, sentence, item)
+        yield End()
     if not keyed:
         # A line that cannot be read still counts as a sentence, or all others would shift.
         yield from map(Empty, unread)
@@ -185,4 +188,4 @@ def _record(hypothesis: Hypothesis) -> dict[str, Any]:
     return record
 
 
-register(Format("jsonl", read, write, columns=True, extra=True))
+register(Format("jsonl", read, write, columns=True, extra=True, ends=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import fspath
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
@@ -25,8 +25,10 @@ from tunesmith.formats.base import (
     ORDER,
     TWICE,
     Empty,
+    End,
     Format,
     Hypothesis,
+    Item,
     Lists,
     Options,
     Path,
@@ -34,6 +36,7 @@ from tunesmith.formats.base import (
     Skipped,
     Source,
     find,
+    names,
     shown,
 )
 from tunesmith.formats.detect import detect
@@ -41,7 +44,7 @@ from tunesmith.formats.detect import detect
 MISSING = 1_000_000
 """Ids may leave out so many sentences in all; a larger gap is a damaged id."""
 
-NATIVE = ("moses", "cdec")
+NATIVE = ("moses", "cdec", "travatar")
 
 
 class Nbest(NamedTuple):
@@ -62,6 +65,108 @@ class Along:
 Columns = Sequence[str] | Mapping[str, Path | None]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How to read n-best files; the defaults find out what they can.
+
+    ``format`` is found out where it is not given. ``skip_bad`` leaves out bad hypotheses and counts
+    them, ``keep_blank`` keeps hypotheses without text. ``columns`` names features that are scores
+    to be tuned for, not features; a path for one says that a file has it, one number per hypothesis
+    in the order of the list. ``features`` adds features from such files. ``per_sentence`` is the
+    number of hypotheses per sentence for formats that do not say. ``keyed`` reads the ids of a
+    Moses, cdec or Travatar list as labels, ``first_id`` is the number of the first sentence there.
+    ``sentences`` is the number of sentences: lists missing at the end are then empty.
+    """
+
+    format: str | None = None
+    skip_bad: bool = False
+    keep_blank: bool = False
+    columns: Mapping[str, Path | None] = field(default_factory=dict)
+    features: Mapping[str, Path] = field(default_factory=dict)
+    per_sentence: int | None = None
+    keyed: bool = False
+    first_id: int = 0
+    sentences: int | None = None
+
+    def read(self, path: Path, along: Along | None = None) -> Nbest:
+        """The lists of a file and what was left out; fills ``along`` with what a list carries.
+
+        Refuses, with file, line and remedy, whatever is wrong with the file.
+        """
+        name = self.format_of(path)
+        if name in NATIVE:
+            reader = self._native(path, name)
+            pools = reader.read()
+            assert pools is not None, "a reader refuses an empty list"
+            return Nbest(pools, [Skipped(*skip) for skip in reader.skipped])
+        source, builder = self._builder(path)
+        builder.fill(self._items(name, source))
+        pools = builder.finish()
+        if along is not None:
+            places = pools.keys or range(pools.sentences)
+            texts = [builder.begun.get(at, Empty(at)) for at in places]
+            along.sources = [item.source for item in texts]
+            along.references = [item.references for item in texts]
+        return Nbest(pools, list(source.report.skipped.values()))
+
+    def stream(
+        self, path: Path, limit: int, skipped: list[Skipped] | None = None
+    ) -> Iterator[Pools]:
+        """Lists that need not fit into memory, ``limit`` of them at a time, as soon as they are
+        complete; what was left out is added to ``skipped`` at the end.
+
+        A list of Moses, cdec or Travatar is complete when the next id comes or the file ends; one
+        of a format that says where lists end at once. Other formats, and what ``skip_bad`` or
+        ``sentences`` puts into an order only when all is known, come in one part.
+        """
+        name = self.format_of(path)
+        told: list[Skipped] = []
+        if name in NATIVE:
+            reader = self._native(path, name)
+            while (part := reader.read(limit)) is not None:
+                yield part
+            told = [Skipped(*skip) for skip in reader.skipped]
+        elif find(name).ends and not self.skip_bad and self.sentences is None:
+            source, builder = self._builder(path)
+            yield from builder.parts(self._items(name, source), limit)
+            told = list(source.report.skipped.values())
+        else:
+            found = self.read(path)
+            yield found.pools
+            told = found.skipped
+        if skipped is not None:
+            skipped.extend(told)
+
+    def format_of(self, path: Path) -> str:
+        """The name of a file's format; refuses what cannot be found out."""
+        return self.format or detect(path)
+
+    def _native(self, path: Path, name: str) -> _core.NbestReader:
+        return _core.NbestReader(
+            fspath(path),
+            name,
+            skip_bad=self.skip_bad,
+            keep_blank=self.keep_blank,
+            keyed=self.keyed,
+            first_id=self.first_id,
+            sentences=self.sentences,
+            columns=[column for column, file in self.columns.items() if file is None],
+            column_files=[
+                (column, fspath(file)) for column, file in self.columns.items() if file is not None
+            ],
+            feature_files=[(feature, fspath(file)) for feature, file in self.features.items()],
+        )
+
+    def _builder(self, path: Path) -> tuple[Source, _Builder]:
+        options = Options(self.per_sentence, self.keep_blank, self.features)
+        source = Source(path, Report(self.skip_bad), options)
+        return source, _Builder(source, list(self.columns), self.sentences)
+
+    def _items(self, name: str, source: Source) -> Iterator[Item]:
+        files = {column: file for column, file in self.columns.items() if file is not None}
+        return _items(find(name), source, files)
+
+
 def read_nbest(
     path: Path,
     format: str | None = None,
@@ -76,63 +181,42 @@ def read_nbest(
     first_id: int = 0,
     along: Along | None = None,
 ) -> Nbest:
-    """The lists of a file, and what was left out.
+    """The lists of a file, and what was left out, read as a ``Reading`` of these options does.
 
-    ``format`` is found out where it is not given. ``columns`` names features that are scores to
-    be tuned for, not features; a path for one says that a file has it, one number per hypothesis
-    in the order of the list. ``features`` adds features from such files. ``per_sentence`` is the
-    number of hypotheses per sentence for formats that do not say. ``sentences`` is the number of
-    sentences: lists missing at the end are then empty. ``keyed`` reads the ids of a Moses or cdec
-    list as labels, ``first_id`` is the number of the first sentence there. ``along`` is filled
-    with the sources and references that a list has in it, as JSONL may.
-
-    Refuses, with file, line and remedy, whatever is wrong with the file; with ``skip_bad`` bad
-    hypotheses are left out and counted, and hypotheses without text too unless ``keep_blank``.
+    ``along`` is filled with the sources and references that a list has in it, as JSONL may.
     """
-    name = detect(path) if format is None else format
     wanted = dict.fromkeys(columns) if not isinstance(columns, Mapping) else dict(columns)
-    files = {column: file for column, file in wanted.items() if file is not None}
-    if name in NATIVE:
-        reader = _core.NbestReader(
-            fspath(path),
-            name,
-            skip_bad=skip_bad,
-            keep_blank=keep_blank,
-            keyed=keyed,
-            first_id=first_id,
-            sentences=sentences,
-            columns=[column for column, file in wanted.items() if file is None],
-            column_files=[(column, fspath(file)) for column, file in files.items()],
-            feature_files=[(feature, fspath(file)) for feature, file in (features or {}).items()],
-        )
-        pools = reader.read()
-        assert pools is not None, "a reader refuses an empty list"
-        return Nbest(pools, [Skipped(*skip) for skip in reader.skipped])
-    chosen = find(name)
-    report = Report(skip_bad)
-    source = Source(path, report, Options(per_sentence, keep_blank, features or {}))
-    builder = _Builder(source, list(wanted), sentences)
-    builder.fill(_items(chosen, source, files))
-    pools = builder.finish()
-    if along is not None:
-        texts = [builder.begun.get(at, Empty(at)) for at in pools.keys or range(pools.sentences)]
-        along.sources = [item.source for item in texts]
-        along.references = [item.references for item in texts]
-    return Nbest(pools, list(report.skipped.values()))
+    reading = Reading(
+        format,
+        skip_bad,
+        keep_blank,
+        wanted,
+        features or {},
+        per_sentence,
+        keyed,
+        first_id,
+        sentences,
+    )
+    return reading.read(path, along)
 
 
 def read_stream(
     path: Path, format: str | None = None, *, limit: int, skip_bad: bool = False
 ) -> Iterator[Pools]:
-    """A Moses or cdec list that need not fit into memory, ``limit`` sentences at a time."""
-    name = detect(path) if format is None else format
-    if name not in NATIVE:
+    """Lists that need not fit into memory, ``limit`` sentences at a time (``Reading.stream``).
+
+    Refuses a format that is only read whole.
+    """
+    reading = Reading(format, skip_bad)
+    name = reading.format_of(path)
+    if name not in NATIVE and not find(name).ends:
+        streamed = ", ".join(each for each in names() if each in NATIVE or find(each).ends)
         raise InputError(
-            f"lists in format {name} are only read whole", fspath(path), remedy="use moses or cdec"
+            f"lists in format {name} are only read whole",
+            fspath(path),
+            remedy=f"use one of {streamed}",
         )
-    reader = _core.NbestReader(fspath(path), name, skip_bad=skip_bad)
-    while (part := reader.read(limit)) is not None:
-        yield part
+    yield from reading.stream(path, limit)
 
 
 def write_nbest(
@@ -259,9 +343,7 @@ class _Numbers:
                 )
 
 
-def _items(
-    format: Format, source: Source, column_files: Mapping[str, Path]
-) -> Iterator[Hypothesis | Empty | None]:
+def _items(format: Format, source: Source, column_files: Mapping[str, Path]) -> Iterator[Item]:
     """What a format reads, with the numbers of the files that go along."""
     if format.read is None:
         raise InputError(f"format {format.name} is only written", source.path)
@@ -269,7 +351,7 @@ def _items(
     feature_files = {} if format.keyed_files else source.options.feature_files
     features = [_Numbers(name, source.open(file)) for name, file in feature_files.items()]
     for item in format.read(source):
-        if isinstance(item, Empty):
+        if isinstance(item, Empty | End):
             yield item
             continue
         cells = {numbers.name: numbers.next() for numbers in columns}
@@ -298,16 +380,38 @@ class _Builder:
         self.sentences = sentences
         self.builder = _core.PoolsBuilder(columns)
         self.places: dict[int | str, int] = {}
+        self.kinds: set[type] = set()
         self.current: int | str | None = None
         self.begun: dict[int | str, Empty] = {}
         self.repeated: int | str | None = None
 
-    def fill(self, items: Iterable[Hypothesis | Empty | None]) -> None:
+    def fill(self, items: Iterable[Item]) -> None:
         for item in items:
             if isinstance(item, Empty):
                 self.begin(item)
-            elif item is not None:
+            elif isinstance(item, Hypothesis):
                 self.add(item)
+
+    def parts(self, items: Iterable[Item], limit: int) -> Iterator[Pools]:
+        """The lists that items make, ``limit`` at a time as each of them ends."""
+        filled = False
+        for item in items:
+            self.fill([item])
+            if isinstance(item, End) and self.builder.sentences >= limit:
+                filled |= self.builder.hypotheses > 0
+                yield self.take()
+        if self.builder.sentences or not filled:
+            if not filled:
+                self.refuse_empty()
+            yield self.take()
+
+    def take(self) -> Pools:
+        """The lists so far, to go on with the next ones."""
+        self.refuse_mixed()
+        pools = self.builder.finish()
+        self.builder = _core.PoolsBuilder(self.columns)
+        self.begun.clear()
+        return pools
 
     def begin(self, item: Empty) -> None:
         """Opens a new list; reports one whose key was there before, or the two would be merged."""
@@ -339,6 +443,7 @@ class _Builder:
             self.source.bad(*_surrogate())
             return False
         self.places[sentence] = len(self.places)
+        self.kinds.add(type(sentence))
         self.current = sentence
         return True
 
@@ -371,7 +476,8 @@ class _Builder:
         except InputError as error:
             self.source.bad(INFINITE, error.message, error.remedy or "")
 
-    def finish(self) -> Pools:
+    def refuse_empty(self) -> None:
+        """Refuses a file without hypotheses."""
         source, skipped = self.source, self.source.report.skipped
         if self.builder.hypotheses == 0:
             told = [skip for reason, skip in skipped.items() if reason != BLANK_LINE]
@@ -379,15 +485,22 @@ class _Builder:
             raise InputError(
                 f"no hypotheses{first}", source.path, remedy="check the file and its format"
             )
+
+    def refuse_mixed(self) -> None:
+        """Refuses lists with a key beside lists without."""
+        if len(self.kinds) > 1:
+            raise InputError(
+                "some sentences have a key and some have none",
+                self.source.path,
+                remedy="give all a key, or none",
+            )
+
+    def finish(self) -> Pools:
+        self.refuse_empty()
+        self.refuse_mixed()
         numbers = [place for place in self.places if isinstance(place, int)]
         if not numbers:
             return self.builder.finish()
-        if len(numbers) < len(self.places):
-            raise InputError(
-                "some sentences have a key and some have none",
-                source.path,
-                remedy="give all a key, or none",
-            )
         total = max(max(numbers) + 1, self.sentences or 0)
         if numbers == list(range(total)):
             return self.builder.finish()

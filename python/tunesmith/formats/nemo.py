@@ -10,8 +10,10 @@ from tunesmith._core import AtomicWriter
 from tunesmith.formats.base import (
     FIELDS,
     Empty,
+    End,
     Format,
     Hypothesis,
+    Item,
     Lists,
     Source,
     needed_total,
@@ -24,7 +26,7 @@ from tunesmith.formats.jsonl import decode, numbers
 FEATURES = frozenset({"score"})
 
 
-def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
+def read(source: Source) -> Iterator[Item]:
     """Lines with ``"beams": [["text", score], …]``; the key is the audio file with its offset."""
     index = 0
     keyed: bool | None = None
@@ -49,6 +51,7 @@ def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
             continue
         for beam in beams:
             yield _hypothesis(source, sentence, beam)
+        yield End()
 
 
 def _hypothesis(source: Source, sentence: int | str, beam: Any) -> Hypothesis | None:
@@ -72,7 +75,7 @@ def write(lists: Lists, path: str) -> None:
             out.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_tsv(source: Source) -> Iterator[Hypothesis | None]:
+def read_tsv(source: Source) -> Iterator[Item]:
     """Lines ``text<tab>score``, the same number for every sentence."""
     size = per_sentence(source)
     count = 0
@@ -89,6 +92,8 @@ def read_tsv(source: Source) -> Iterator[Hypothesis | None]:
             continue
         score = source.number(digits.strip(), "score")
         yield None if score is None else Hypothesis(sentence, text, {"score": score}, score)
+        if count % size == 0:
+            yield End()
     fixed(source, count, size)
 
 
@@ -102,5 +107,5 @@ def write_tsv(lists: Lists, path: str) -> None:
                 out.write(f"{hypothesis.text}\t{score!r}\n")
 
 
-register(Format("nemo", read, write, features=FEATURES))
-register(Format("nemo-tsv", read_tsv, write_tsv, features=FEATURES))
+register(Format("nemo", read, write, features=FEATURES, ends=True))
+register(Format("nemo-tsv", read_tsv, write_tsv, features=FEATURES, ends=True))

@@ -35,6 +35,52 @@ class References:
     skipped: list[Skipped]
 
 
+def carried_references(
+    lists: Sequence[tuple[Path, Sequence[Sequence[str] | None] | None]],
+    *,
+    keys: Sequence[str] = (),
+    skip_bad: bool = False,
+    keep_blank: bool = False,
+) -> References | None:
+    """References that lists of the same sentences have in them; nothing where none has any.
+
+    Refuses a sentence without references, or leaves it out, as ``read_references`` does, and files
+    that differ in the references of a sentence.
+    """
+    report = Report(skip_bad)
+    carrying = [(path, texts) for path, texts in lists if texts is not None and any(texts)]
+    if not carrying:
+        return None
+    path = carrying[0][0]
+    found: list[list[str]] = []
+    for index, told in enumerate(zip(*(texts for _, texts in carrying), strict=True)):
+        name = shown(keys[index]) if keys else str(index)
+        given = [(file, texts) for (file, _), texts in zip(carrying, told, strict=True) if texts]
+        for file, texts in given[1:]:
+            if list(texts) != list(given[0][1]):
+                raise InputError(
+                    f"its references of sentence {name} are not those of {given[0][0]}",
+                    str(file),
+                    remedy="make them equal, or name files of references with --reference",
+                )
+        found.append([])
+        for text in given[0][1] if given else [""]:
+            if keep_blank or text.strip():
+                found[-1].append(text)
+            else:
+                message = f"sentence {name} has no reference, or a blank one"
+                remedy = "fill it in, use --skip-bad or --keep-blank, or name a --reference"
+                report.bad(BLANK_REFERENCE, InputError(message, str(path), remedy=remedy))
+    return _references(found, report)
+
+
+def _references(texts: list[list[str]], report: Report) -> References:
+    blank = [index for index, found in enumerate(texts) if not found]
+    for index in blank:
+        texts[index].append("")
+    return References(texts, blank, list(report.skipped.values()))
+
+
 def read_references(
     paths: Sequence[Path],
     *,
@@ -87,10 +133,7 @@ def read_references(
                     message = f"the reference{of} is blank"
                     report.bad(BLANK_REFERENCE, source.error(message, remedy))
     assert texts is not None
-    blank = [index for index, found in enumerate(texts) if not found]
-    for index in blank:
-        texts[index].append("")
-    return References(texts, blank, list(report.skipped.values()))
+    return _references(texts, report)
 
 
 def _read(source: Source, keys: Sequence[str], keyed: bool | None, sources: bool) -> list[Row]:
