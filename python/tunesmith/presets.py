@@ -2,8 +2,8 @@
 
 A preset is a function of its options that returns a tuner. To add one, write such a function and
 decorate it with `@preset`; its keyword arguments become options of `--set`, its docstring the help.
-The type of a number says which are allowed: a `Count` is a whole number from 1 on. What an option
-means stands in `options.MEANINGS`, and in `options.ONLY_WITH` where it counts only beside another.
+The type of an option says which values are allowed (a `Count` is a whole number from 1 on), what it
+means (`Doc`) and beside which values of another option alone it counts (`OnlyWith`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from tunesmith.options import (
     Amount,
     Bound,
     Count,
+    Doc,
+    OnlyWith,
     Option,
     Part,
     Positive,
@@ -46,9 +48,48 @@ WHOLE = 50_000
 
 PRESETS: dict[str, Callable[..., Tuner]] = {}
 
-GainName = Literal["sentence", "background", "context"]
-History = Literal["1best", "oracle"]
-Average = Literal["all", "epoch", "none"]
+# Options that several presets have.
+GainName = Annotated[
+    Literal["sentence", "background", "context"],
+    Doc("what a hypothesis is worth: alone, over a background, or within the corpus"),
+]
+_BACKGROUND = OnlyWith("gain", ("background",))
+Decay = Annotated[
+    Share, Doc("what the background is multiplied by after each sentence"), _BACKGROUND
+]
+History = Annotated[
+    Literal["1best", "oracle"],
+    Doc("what goes to the background: the model's best, or y+"),
+    _BACKGROUND,
+]
+GainScale = Annotated[
+    gains.Scale,
+    Doc("what gains are multiplied by: 1, the sentence's length, or that with background"),
+]
+Average = Annotated[
+    Literal["all", "epoch", "none"],
+    Doc("what is proposed: the mean of all passes, of the last, or the weights as they are"),
+]
+LargestStep = Annotated[Amount, Doc("C, the largest step; 0: as large as it takes")]
+Oracle = Annotated[select.Oracle, Doc("y+: hope, lowest cost among the k best, lowest cost of all")]
+Prediction = Annotated[select.Prediction, Doc("y-: fear, the model's best, highest cost")]
+Candidates = Annotated[Whole, Doc("candidates of a sentence; 0: all of them")]
+Spread = Annotated[Bound, Doc("B, which scores of a sentence may differ by at most")]
+Price = Annotated[Positive, Doc("D, the largest step for the bounds")]
+Passes = Annotated[Count, Doc("passes over the sentences at most")]
+Rounds = Annotated[Count, Doc("rounds at most")]
+Shuffle = Annotated[bool, Doc("visit sentences in another order in each pass")]
+Batch = Annotated[Count, Doc("sentences that see the same weights")]
+Shards = Annotated[Count, Doc("learners, each on its part of the sentences")]
+Mix = Annotated[Whole, Doc("times a pass that shards are averaged; 0: only what they propose")]
+Moves = Annotated[Count, Doc("moves of each step at most")]
+Violation = Annotated[Amount, Doc("violation below which no constraint is added")]
+Samples = Annotated[Count, Doc("pairs that are drawn for each sentence")]
+Threshold = Annotated[Amount, Doc("least difference in gain of a pair")]
+Ridge = Annotated[Amount, Doc("strength of the L2 penalty")]
+Eta = Annotated[Positive, Doc("η, the learning rate")]
+Rate = Annotated[Positive, Doc("the learning rate")]
+Sharpness = Annotated[Positive, Doc("how sharply p ∝ exp(α s) prefers high scores")]
 
 
 def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
@@ -60,18 +101,21 @@ def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
 @preset
 def mert(
     *,
-    restarts: Whole = 30,
-    directions: Whole = 0,
-    tolerance: Positive = 1e-5,
-    coarse: Amount = 1e-3,
-    wide: Whole = 0,
+    restarts: Annotated[
+        Whole, Doc("points to search from, around the start and the best so far")
+    ] = 30,
+    directions: Annotated[Whole, Doc("random directions to search along, besides the axes")] = 0,
+    tolerance: Annotated[Positive, Doc("gain of a round below which a search ends")] = 1e-5,
+    coarse: Annotated[Amount, Doc("gain of a round on forests below which a search ends")] = 1e-3,
+    wide: Annotated[Whole, Doc("more points to search from, drawn from everywhere")] = 0,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
 
     Along an axis or a random direction, each hypothesis is a line; envelopes and one sweep give the
     exact best step. From the start weights and `restarts` random points around them and around
-    the best so far, and from `wide` points anywhere; on forests from the start weights and from the best that lists of their strings
-    lead to, where a round that gains less than `coarse` is the last.
+    the best so far, and from `wide` points anywhere; on forests from the start weights and from the
+    best that lists of their strings lead to, where a round that gains less than `coarse` is the
+    last.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum;
@@ -85,14 +129,19 @@ def mert(
 @preset
 def pro(
     *,
-    samples: Count = 5000,
-    first: Count = 500,
-    threshold: Amount = 0.05,
-    keep: Count = 50,
-    rounds: Count = 12,
-    interpolate: Part = 0.2,
-    l2: Amount = 1e-4,
-    gain: Literal["sentence", "context"] = "context",
+    samples: Samples = 5000,
+    first: Annotated[Count, Doc("pairs that are drawn in the first half of the rounds")] = 500,
+    threshold: Threshold = 0.05,
+    keep: Annotated[Count, Doc("the most different pairs, which are kept")] = 50,
+    rounds: Rounds = 12,
+    interpolate: Annotated[
+        Part, Doc("ψ, how far the weights move towards each round's solution")
+    ] = 0.2,
+    l2: Ridge = 1e-4,
+    gain: Annotated[
+        Literal["sentence", "context"],
+        Doc("what a hypothesis is worth: alone, over a background, or within the corpus"),
+    ] = "context",
 ) -> Tuner:
     """Pairwise ranking optimisation: sampled pairs, logistic regression.
 
@@ -112,13 +161,13 @@ def pro(
 @preset
 def kbmira(
     *,
-    c: Amount = 0.02,
-    passes: Count = 60,
-    decay: Share = 0.999,
+    c: LargestStep = 0.02,
+    passes: Passes = 60,
+    decay: Decay = 0.999,
     gain: GainName = "background",
-    gain_scale: gains.Scale = "background",
-    shuffle: bool = True,
-    batch: Count = 1,
+    gain_scale: GainScale = "background",
+    shuffle: Shuffle = True,
+    batch: Batch = 1,
 ) -> Tuner:
     """Batch k-best MIRA: hope/fear passes over all lists, the best pass's average.
 
@@ -144,20 +193,20 @@ def kbmira(
 @preset
 def mira(
     *,
-    c: Amount = C,
-    oracle: select.Oracle = "M-C",
-    prediction: select.Prediction = "M+C",
-    k: Whole = 500,
-    passes: Count = 20,
+    c: LargestStep = C,
+    oracle: Oracle = "M-C",
+    prediction: Prediction = "M+C",
+    k: Candidates = 500,
+    passes: Passes = 20,
     gain: GainName = "context",
-    decay: Share = 0.9,
+    decay: Decay = 0.9,
     history: History = "1best",
-    gain_scale: gains.Scale = "one",
+    gain_scale: GainScale = "one",
     average: Average = "all",
-    shuffle: bool = True,
-    batch: Count = 1,
-    shards: Count = 1,
-    mix: Whole = 20,
+    shuffle: Shuffle = True,
+    batch: Batch = 1,
+    shards: Shards = 1,
+    mix: Mix = 20,
 ) -> Tuner:
     """1-best MIRA with every strategy for choosing y+ and y-.
 
@@ -184,24 +233,31 @@ def mira(
 @preset
 def mira_hildreth(
     *,
-    c: Amount = C,
-    lists: Literal["hope-fear", "model-hope-fear"] = "hope-fear",
-    n: Count = 1,
-    passes: Count = 10,
-    batch: Count = 1,
+    c: Annotated[LargestStep, OnlyWith("learner", ("mira",))] = C,
+    lists: Annotated[
+        Literal["hope-fear", "model-hope-fear"],
+        Doc("hopes against fears, or the model's, hopes and fears against the best hope"),
+    ] = "hope-fear",
+    n: Annotated[Count, Doc("length of the lists of hopes and of fears")] = 1,
+    passes: Passes = 10,
+    batch: Batch = 1,
     gain: GainName = "context",
-    decay: Share = 0.9,
+    decay: Decay = 0.9,
     history: History = "1best",
-    gain_scale: gains.Scale = "one",
-    scale_update: bool = False,
-    rate: Positive | None = None,
-    decrease: Part = 1.0,
-    shuffle: bool = True,
+    gain_scale: GainScale = "one",
+    scale_update: Annotated[
+        bool, Doc("multiply steps by the oracle's gain"), OnlyWith("learner", ("mira",))
+    ] = False,
+    rate: Rate | None = None,
+    decrease: Annotated[Part, Doc("what the learning rate is multiplied by after each pass")] = 1.0,
+    shuffle: Shuffle = True,
     average: Average = "all",
-    learner: Literal["mira", "perceptron"] = "mira",
-    stop: Amount = 0.0,
-    shards: Count = 1,
-    mix: Whole = 20,
+    learner: Annotated[
+        Literal["mira", "perceptron"], Doc("the update: MIRA, or a perceptron")
+    ] = "mira",
+    stop: Annotated[Amount, Doc("end when in three passes no weight moved by more")] = 0.0,
+    shards: Shards = 1,
+    mix: Mix = 20,
 ) -> Tuner:
     """k-best MIRA by Hildreth's algorithm, with two or three lists.
 
@@ -239,17 +295,17 @@ def mira_hildreth(
 @preset
 def mira_cp(
     *,
-    c: Amount = C,
-    k: Whole = 500,
-    passes: Count = 20,
-    max_iter: Count = 100,
-    epsilon: Amount = 1e-4,
+    c: LargestStep = C,
+    k: Candidates = 500,
+    passes: Passes = 20,
+    max_iter: Moves = 100,
+    epsilon: Violation = 1e-4,
     gain: GainName = "context",
-    decay: Share = 0.9,
-    gain_scale: gains.Scale = "one",
+    decay: Decay = 0.9,
+    gain_scale: GainScale = "one",
     average: Average = "all",
-    shuffle: bool = True,
-    batch: Count = 1,
+    shuffle: Shuffle = True,
+    batch: Batch = 1,
 ) -> Tuner:
     """MIRA with a cutting plane: the most violated hypothesis is added until none is left.
 
@@ -272,19 +328,19 @@ def mira_cp(
 @preset
 def rm(
     *,
-    c: Amount = C,
-    bound: Bound = 30.0,
-    price: Positive = C,
-    k: Whole = 500,
-    passes: Count = 20,
+    c: LargestStep = C,
+    bound: Spread = 30.0,
+    price: Price = C,
+    k: Candidates = 500,
+    passes: Passes = 20,
     gain: GainName = "context",
-    decay: Share = 0.9,
-    gain_scale: gains.Scale = "one",
+    decay: Decay = 0.9,
+    gain_scale: GainScale = "one",
     average: Average = "all",
-    shuffle: bool = True,
-    batch: Count = 1,
-    shards: Count = 1,
-    mix: Whole = 20,
+    shuffle: Shuffle = True,
+    batch: Batch = 1,
+    shards: Shards = 1,
+    mix: Mix = 20,
 ) -> Tuner:
     """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
 
@@ -313,20 +369,20 @@ def rm(
 @preset
 def rm_cp(
     *,
-    c: Amount = C,
-    bound: Bound = 30.0,
-    price: Positive = C,
-    k: Whole = 500,
-    passes: Count = 20,
-    max_iter: Count = 100,
-    epsilon: Amount = 1e-4,
-    epsilon_bound: Amount = 1e-4,
+    c: LargestStep = C,
+    bound: Spread = 30.0,
+    price: Price = C,
+    k: Candidates = 500,
+    passes: Passes = 20,
+    max_iter: Moves = 100,
+    epsilon: Violation = 1e-4,
+    epsilon_bound: Annotated[Amount, Doc("the same for the bounds")] = 1e-4,
     gain: GainName = "context",
-    decay: Share = 0.9,
-    gain_scale: gains.Scale = "one",
+    decay: Decay = 0.9,
+    gain_scale: GainScale = "one",
     average: Average = "all",
-    shuffle: bool = True,
-    batch: Count = 1,
+    shuffle: Shuffle = True,
+    batch: Batch = 1,
 ) -> Tuner:
     """Relative margin by cutting planes: three working sets, the largest violation first.
 
@@ -350,20 +406,24 @@ def rm_cp(
 @preset
 def adagrad(
     *,
-    loss: Literal["logistic", "hinge", "expected"] = "logistic",
-    eta: Positive = 0.02,
-    l1: Amount = 0.1,
-    l2: Amount = 0.0,
-    samples: Count = 5000,
-    threshold: Amount = 0.05,
-    pairs: Count = 15,
-    k: Count = 200,
-    passes: Count = 10,
-    batch: Count = 20,
-    alpha: Positive = 1.0,
+    loss: Annotated[
+        Literal["logistic", "hinge", "expected"], Doc("of pairs, or the expected gain")
+    ] = "logistic",
+    eta: Eta = 0.02,
+    l1: Annotated[Amount, Doc("λ of the L1 penalty, which makes weights zero")] = 0.1,
+    l2: Ridge = 0.0,
+    samples: Annotated[Samples, OnlyWith("loss", ("logistic", "hinge"))] = 5000,
+    threshold: Annotated[Threshold, OnlyWith("loss", ("logistic", "hinge"))] = 0.05,
+    pairs: Annotated[
+        Count, Doc("pairs that are kept of each sentence"), OnlyWith("loss", ("logistic", "hinge"))
+    ] = 15,
+    k: Annotated[Count, Doc("length of the lists of a live decoder")] = 200,
+    passes: Passes = 10,
+    batch: Batch = 20,
+    alpha: Annotated[Sharpness, OnlyWith("loss", ("expected",))] = 1.0,
     gain: GainName = "context",
     average: Average = "none",
-    shuffle: bool = True,
+    shuffle: Shuffle = True,
 ) -> Tuner:
     """AdaGrad on sampled pairs with L1 by FOBOS: for very many sparse features.
 
@@ -393,16 +453,16 @@ def adagrad(
 @preset
 def arow(
     *,
-    r: Positive = 30.0,
-    variance: Positive = 1.0,
-    rate: Positive = 1.0,
-    linear: bool = False,
-    passes: Count = 20,
+    r: Annotated[Positive, Doc("how slowly confidence grows")] = 30.0,
+    variance: Annotated[Positive, Doc("of weights at the start")] = 1.0,
+    rate: Rate = 1.0,
+    linear: Annotated[bool, Doc("the linearised form")] = False,
+    passes: Passes = 20,
     gain: GainName = "context",
-    decay: Share = 0.9,
-    gain_scale: gains.Scale = "one",
+    decay: Decay = 0.9,
+    gain_scale: GainScale = "one",
     average: Average = "all",
-    shuffle: bool = True,
+    shuffle: Shuffle = True,
 ) -> Tuner:
     """Adaptive regularisation of weights: hope/fear with a confidence per weight.
 
@@ -424,14 +484,18 @@ def arow(
 @preset
 def perceptron(
     *,
-    rate: Positive = 0.003,
-    oracle: select.Oracle = "M-C",
-    beta: Positive = 0.4,
-    prediction: select.Prediction = "PB",
-    passes: Count = 20,
+    rate: Rate = 0.003,
+    oracle: Oracle = "M-C",
+    beta: Annotated[
+        Positive,
+        Doc("β, how much gains count beside scores where hopes are chosen"),
+        OnlyWith("oracle", ("M-C",)),
+    ] = 0.4,
+    prediction: Prediction = "PB",
+    passes: Passes = 20,
     gain: GainName = "context",
     average: Average = "all",
-    shuffle: bool = True,
+    shuffle: Shuffle = True,
 ) -> Tuner:
     """The averaged structured perceptron: w += η(f(y+) - f(ŷ)) when the model's best is worse.
 
@@ -456,11 +520,11 @@ def perceptron(
 @preset
 def rampion(
     *,
-    rounds: Count = 10,
-    passes: Whole = 5,
-    eta: Positive = 1e-4,
-    l2: Amount = 1e-3,
-    gain_scale: gains.Scale = "one",
+    rounds: Rounds = 10,
+    passes: Annotated[Whole, Doc("passes over the fears in each round")] = 5,
+    eta: Eta = 1e-4,
+    l2: Ridge = 1e-3,
+    gain_scale: GainScale = "one",
 ) -> Tuner:
     """Ramp loss: hopes fixed, sub-gradient passes over the fears, repeated.
 
@@ -474,13 +538,17 @@ def rampion(
 @preset
 def risk(
     *,
-    alpha: Positive = 1.0,
+    alpha: Sharpness = 1.0,
     # Beyond these α is no number any more.
-    anneal: Annotated[float, Range(1, 10)] = 2.0,
-    steps: Annotated[int, Range(1, 100)] = 8,
-    iterations: Count = 30,
-    l2: Amount = 1e-4,
-    objective: Literal["sentence", "corpus"] = "corpus",
+    anneal: Annotated[
+        float, Range(1, 10), Doc("what alpha is multiplied by after each step")
+    ] = 2.0,
+    steps: Annotated[int, Range(1, 100), Doc("values of alpha, one after the other")] = 8,
+    iterations: Annotated[Count, Doc("steps of L-BFGS at each alpha at most")] = 30,
+    l2: Ridge = 1e-4,
+    objective: Annotated[
+        Literal["sentence", "corpus"], Doc("mean gain of sentences, or gain of the corpus")
+    ] = "corpus",
 ) -> Tuner:
     """Minimum risk: maximise the expected gain under p ∝ exp(α s), α annealed.
 
@@ -490,14 +558,20 @@ def risk(
 
 
 @preset
-def random(*, tries: Count = 1000) -> Tuner:
+def random(
+    *,
+    tries: Annotated[Count, Doc("random points")] = 1000,
+) -> Tuner:
     """Random search: a baseline."""
     return RandomSearch(tries)
 
 
 @preset
 def grid(
-    *, points: Annotated[int, Range(2)] = 11, budget: Whole = 5000, rounds: Count = 5
+    *,
+    points: Annotated[int, Range(2), Doc("values to try for each weight")] = 11,
+    budget: Annotated[Whole, Doc("points of a whole grid at most")] = 5000,
+    rounds: Rounds = 5,
 ) -> Tuner:
     """Grid search: a baseline; one weight at a time where the whole grid is too large."""
     return Grid(points, budget, rounds)
@@ -522,7 +596,7 @@ def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
                 f"{name} has no option {key!r}", remedy=f"it has {', '.join(known) or 'none'}"
             )
         given[field] = typed(f"{name}.{key}", value, hints[field])
-    refuse_idle(name, known, given)
+    refuse_idle(name, hints, known, given)
     return make(**given)
 
 
@@ -541,6 +615,6 @@ def explained(name: str) -> dict[str, Option]:
     hints = get_type_hints(PRESETS[name], include_extras=True)
     known = preset_options(name)
     return {
-        key: Option(default, allowed(hints[key]), meaning(name, key, known))
+        key: Option(default, allowed(hints[key]), meaning(hints[key]))
         for key, default in known.items()
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, InputError
-from tunesmith.options import MEANINGS, ONLY_WITH, Range
+from tunesmith.options import Doc, OnlyWith, Range, allowed, meaning, typed
 from tunesmith.presets import explained, make_tuner, preset_options
 
 NAMES = {
@@ -88,8 +88,9 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("name", "key"), NUMBERS)
 def test_numbers_out_of_their_range_are_refused(name: str, key: str) -> None:
-    (allowed,) = get_type_hints(PRESETS[name], include_extras=True)[key].__metadata__
-    assert isinstance(allowed, Range) and preset_options(name)[key] in allowed
+    marks = get_type_hints(PRESETS[name], include_extras=True)[key].__metadata__
+    (span,) = [mark for mark in marks if isinstance(mark, Range)]
+    assert preset_options(name)[key] in span
     # Without a bound the relative margin is MIRA.
     large = [] if key == "bound" else [np.inf, "inf", 1e300, 10**30]
     for wrong in (-1, "-1", -np.inf, np.nan, "nan", "many", *large):
@@ -168,13 +169,13 @@ def test_options_that_say_what_holds_anyway_are_taken() -> None:
 
 
 def test_every_option_is_explained() -> None:
-    used = set()
     for name in NAMES:
-        for key, told in explained(name).items():
-            used |= {key, f"{name}.{key}"}
+        for told in explained(name).values():
             assert told.meaning and told.allowed
-    assert set(MEANINGS) <= used
-    assert set(ONLY_WITH) <= used
+        for kind in get_type_hints(PRESETS[name], include_extras=True).values():
+            for mark in getattr(kind, "__metadata__", ()):
+                if isinstance(mark, OnlyWith):
+                    assert mark.option in preset_options(name)
     mira = explained("mira")
     assert mira["oracle"].allowed == "M-C, LU, MB"
     assert mira["passes"][:2] == (20, "a whole number from 1 up to 1,000,000")
@@ -183,6 +184,46 @@ def test_every_option_is_explained() -> None:
     assert "background" not in explained("risk")["alpha"].meaning
     assert explained("mira-hildreth")["rate"].allowed == "a number above 0 up to 1,000,000, or none"
     assert explained("adagrad")["k"].meaning != mira["k"].meaning
+
+
+def test_a_new_preset_needs_neither_ranges_nor_meanings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain(*, rate: float = 0.5, depth: int = 3, limit: float | None = None) -> Any:
+        return rate, depth, limit
+
+    monkeypatch.setitem(PRESETS, "plain", plain)
+    make: Any = make_tuner
+    assert make("plain", {"rate": "-2.5", "depth": "-7", "limit": "1"}) == (-2.5, -7, 1.0)
+    assert make("plain", {"limit": "none"}) == (0.5, 3, None)
+    for options, told in (
+        ({"rate": "much"}, "plain.rate is 'much' .give a number.$"),
+        ({"rate": "inf"}, "give a number"),
+        ({"rate": "nan"}, "give a number"),
+        ({"depth": "2.5"}, "plain.depth is '2.5' .give a whole number.$"),
+        ({"depth": 2.5}, "give a whole number"),
+        ({"limit": "x"}, "give a number, or none"),
+    ):
+        with pytest.raises(InputError, match=told):
+            make_tuner("plain", options)
+    assert explained("plain")["rate"] == (0.5, "a number", "")
+
+
+def test_a_type_says_what_an_option_means() -> None:
+    count = Annotated[int, Range(1, 9), Doc("how often")]
+    assert (allowed(count), meaning(count)) == ("a whole number from 1 up to 9", "how often")
+    late = Annotated[count | None, OnlyWith("mode", ("slow", "late"))]
+    assert allowed(late) == "a whole number from 1 up to 9, or none"
+    assert meaning(late) == "how often (mode=slow or late)"
+    assert meaning(Annotated[count, Doc("how often at most")]) == "how often at most"
+    with pytest.raises(InputError, match="from 1 up to 9"):
+        typed("x", "10", late)
+    mode = Annotated[Literal["slow", "late"], Doc("which")]
+    assert (allowed(mode), meaning(mode), typed("x", "late", mode)) == (
+        "slow, late",
+        "which",
+        "late",
+    )
+    with pytest.raises(TypeError, match="int, float, bool or a Literal"):
+        typed("x", "a", list[str])
 
 
 @pytest.mark.parametrize("text", ["true", "1", "Yes", "on"])
