@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import re
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 from running import COMMAND, Sample, process, tunesmith
 
+from tunesmith.cli import rerank
+from tunesmith.cli.options import reading_of
 from tunesmith.formats import read_nbest, write_nbest
 from tunesmith.presets import PRESETS
 
@@ -190,6 +193,18 @@ def test_a_list_is_answered_before_the_next_one_comes(tmp_path: Path, format: st
         running.stdin.close()
         assert running.stdout.readlines() == answers[4 - late :]
         assert running.wait(timeout=60) == 0
+
+
+def test_commands_that_read_lists_share_their_options() -> None:
+    wanted = inspect.signature(reading_of, eval_str=True).parameters
+    for command, columns in ((rerank.check, True), (rerank.tune, True), (rerank.apply, False)):
+        found = inspect.signature(command).parameters
+        assert "reading" not in found
+        for name, option in wanted.items():
+            if name == "column" and not columns:
+                assert name not in found
+            else:
+                assert found[name] == option
 
 
 def with_references(folder: Path, name: str, lists: Path, references: Path) -> Path:

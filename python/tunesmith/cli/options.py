@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from math import isfinite, isnan
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +18,8 @@ from tunesmith.metrics import Metric, get_metric, metric_names
 from tunesmith.presets import PRESETS
 from tunesmith.reading import File
 from tunesmith.spaces import Pools
+
+Command = Callable[..., None]
 
 LISTS = "Reading the lists"
 WEIGHTS = "Weights"
@@ -244,29 +248,67 @@ Moses = Annotated[
 ]
 
 
-def reading(
-    format: str | None,
-    skip_bad: bool,
-    keep_blank: bool,
-    columns: list[str] | None,
-    features: list[str] | None,
-    per_sentence: int | None,
-    sentences: int | None,
-    first_id: int,
-    keyed: bool,
-    metrics: Sequence[Metric] = (),
+def reading_of(
+    format: Format = None,
+    skip_bad: SkipBad = False,
+    keep_blank: KeepBlank = False,
+    column: Columns = None,
+    feature: Features = None,
+    per_sentence: PerSentence = None,
+    sentences: Sentences = None,
+    first_id: FirstId = 0,
+    keyed: Keyed = False,
 ) -> Reading:
-    """Return how to read lists, from the options as they were given and for these metrics."""
-    named: dict[str, File | None] = dict.fromkeys(name for m in metrics for name in m.columns)
-    named |= {name: file or None for name, _, file in (c.partition("=") for c in columns or [])}
-    files = {}
-    for name, _, file in (text.partition("=") for text in features or []):
+    """Return how to read lists, from the options as they were given."""
+    columns = {name: file or None for name, _, file in (c.partition("=") for c in column or [])}
+    features = {}
+    for name, _, file in (text.partition("=") for text in feature or []):
         if not name or not file:
             raise InputError(f"--feature {name} names no file", remedy="write NAME=FILE")
-        files[name] = file
+        features[name] = file
     return Reading(
-        format, skip_bad, keep_blank, named, files, per_sentence, keyed, first_id, sentences
+        format=format,
+        skip_bad=skip_bad,
+        keep_blank=keep_blank,
+        columns=columns,
+        features=features,
+        per_sentence=per_sentence,
+        keyed=keyed,
+        first_id=first_id,
+        sentences=sentences,
     )
+
+
+def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:
+    """Give a command the options of `reading_of`, all or all but --column, in place of `reading`.
+
+    The command itself takes one `reading: Reading`.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = inspect.signature(command, eval_str=True)
+        more = dict(inspect.signature(reading_of, eval_str=True).parameters)
+        if not columns:
+            del more["column"]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            reading = reading_of(**{name: given.pop(name) for name in more})
+            command(**given, reading=reading)
+
+        kept = [each for name, each in own.parameters.items() if name != "reading"]
+        taken = [*kept, *more.values()]
+        run.__annotations__ = {each.name: each.annotation for each in taken}
+        run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def with_columns(reading: Reading, *metrics: Metric) -> Reading:
+    """Return how to read lists whose columns these metrics need."""
+    named: dict[str, File | None] = dict.fromkeys(name for m in metrics for name in m.columns)
+    return replace(reading, columns={**named, **reading.columns})
 
 
 def one_list(reading: Reading, lists: Sequence[Path], heldout: Sequence[Path] = ()) -> Reading:

@@ -26,7 +26,7 @@ from tunesmith.cli.console import (
 )
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.formats import Reading, detect, names
+from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner, preset_options
@@ -50,6 +50,7 @@ MEASURE = "Is it better?"
     "$ tunesmith rerank check dev.nbest.gz\n\n"
     "$ tunesmith rerank check dev.nbest.gz -r dev.ref -m wer",
 )
+@o.reads_lists()
 def check(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
@@ -57,30 +58,12 @@ def check(
     show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="Features to show.")] = 30,
     threads: o.Threads = 0,
     json: o.Json = False,
-    format: o.Format = None,
-    skip_bad: o.SkipBad = False,
-    keep_blank: o.KeepBlank = False,
-    column: o.Columns = None,
-    feature: o.Features = None,
-    per_sentence: o.PerSentence = None,
-    sentences: o.Sentences = None,
-    first_id: o.FirstId = 0,
-    keyed: o.Keyed = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Say what is in n-best lists, what is wrong with them, what there is to gain."""
     asked = get_metric(metric)
-    reading = o.reading(
-        format,
-        skip_bad,
-        keep_blank,
-        column,
-        feature,
-        per_sentence,
-        sentences,
-        first_id,
-        keyed,
-        [asked],
-    )
+    reading = o.with_columns(reading, asked)
     o.one_list(reading, nbest)
     with busy("reading"):
         read = read_lists(nbest, reference or None, None, reading)
@@ -91,7 +74,7 @@ def check(
     if json:
         emit({**found, "skipped": skipped})
         return
-    kinds = ", ".join(sorted({format or detect(path) for path in nbest}))
+    kinds = ", ".join(sorted({reading.format_of(path) for path in nbest}))
     title = nbest[0].name if len(nbest) == 1 else f"{len(nbest)} files, merged"
     show_lists(f"{title} ({kinds})", found)
     if measured is not None:
@@ -141,6 +124,7 @@ def show_features(rows: list[dict[str, Any]], most: int) -> None:
     "$ tunesmith rerank tune asr.jsonl -r asr.ref -m wer --bound 'lm*=0:' --seeds 3\n\n"
     "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
+@o.reads_lists()
 def tune(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
@@ -230,15 +214,8 @@ def tune(
             rich_help_panel=o.LISTS,
         ),
     ] = None,
-    format: o.Format = None,
-    skip_bad: o.SkipBad = False,
-    keep_blank: o.KeepBlank = False,
-    column: o.Columns = None,
-    feature: o.Features = None,
-    per_sentence: o.PerSentence = None,
-    sentences: o.Sentences = None,
-    first_id: o.FirstId = 0,
-    keyed: o.Keyed = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Learn weights that make the best hypothesis of each list score highest.
 
@@ -258,18 +235,8 @@ def tune(
     o.writable(out_file)
     measured = get_metric(metric)
     watched = None if second_metric is None else get_metric(second_metric)
-    reading = o.reading(
-        format,
-        skip_bad,
-        keep_blank,
-        column,
-        feature,
-        per_sentence,
-        sentences,
-        first_id,
-        keyed,
-        [measured] if watched is None else [measured, watched],
-    )
+    metrics = [measured] if watched is None else [measured, watched]
+    reading = o.with_columns(reading, *metrics)
     held_reading = o.one_list(reading, nbest, heldout or [])
     if heldout_reference and not heldout:
         raise InputError("--heldout-reference without --heldout", remedy="name the lists too")
@@ -282,7 +249,7 @@ def tune(
     with busy("reading"):
         read = read_lists(nbest, reference or None, source, reading)
         skipped = tell_skipped(read.skipped)
-        for each in (measured, watched or measured):
+        for each in metrics:
             o.referenced(each, read.pools)
         if heldout:
             told = read_lists(heldout, heldout_reference or None, None, held_reading)
@@ -430,6 +397,7 @@ def show_result(result: Result) -> None:
     "$ tunesmith rerank apply test.nbest.gz -w weights.toml > test.out\n\n"
     "$ tunesmith rerank apply test.nbest.gz -w weights.toml --nbest-out new.nbest.gz",
 )
+@o.reads_lists(columns=False)
 def apply(
     nbest: Annotated[Path, typer.Argument(metavar="NBEST", help="N-best lists.")],
     weights: Annotated[
@@ -460,19 +428,10 @@ def apply(
         ),
     ] = None,
     threads: o.Threads = 0,
-    format: o.Format = None,
-    skip_bad: o.SkipBad = False,
-    keep_blank: o.KeepBlank = False,
-    feature: o.Features = None,
-    per_sentence: o.PerSentence = None,
-    sentences: o.Sentences = None,
-    first_id: o.FirstId = 0,
-    keyed: o.Keyed = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Choose the best hypothesis of each list: one line per sentence on stdout."""
-    reading = o.reading(
-        format, skip_bad, keep_blank, None, feature, per_sentence, sentences, first_id, keyed
-    )
     o.writable(nbest_out, folder=True)
     # No weights at all leave every list in its own order.
     vector = Weights({}) if weights is None else read_weights(weights)
