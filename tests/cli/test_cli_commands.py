@@ -6,6 +6,7 @@ import gzip
 import inspect
 import json
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -193,6 +194,26 @@ def test_a_list_is_answered_before_the_next_one_comes(tmp_path: Path, format: st
         running.stdin.close()
         assert running.stdout.readlines() == answers[4 - late :]
         assert running.wait(timeout=60) == 0
+
+
+def test_a_filter_that_waits_can_be_interrupted() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "rerank", "apply", "-", "--format", "jsonl"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as running:
+        try:
+            assert running.stdin is not None
+            assert running.stdout is not None
+            running.stdin.write(listed("jsonl", 0))
+            running.stdin.flush()
+            assert running.stdout.readline() == "a0\n"
+            running.send_signal(signal.SIGINT)
+            assert running.wait(timeout=60) == -signal.SIGINT
+        finally:
+            running.kill()
 
 
 def test_commands_that_read_lists_share_their_options() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -437,10 +439,22 @@ def apply(
     vector = Weights({}) if weights is None else read_weights(weights)
     if nbest_out is None:
         applied = Applied()
-        for line in apply_lines(nbest, vector, reading, applied, threads):
-            print(line, flush=is_stream(nbest))
+        piped = is_stream(nbest)
+        with _ended_at_once() if piped else nullcontext():
+            for line in apply_lines(nbest, vector, reading, applied, threads):
+                print(line, flush=piped)
     else:
         applied = apply_nbest(nbest, vector, nbest_out, name, out_format, reading, threads)
         note(f"lists written to {nbest_out}")
     tell_skipped(applied.skipped)
     tell_unknown(vector, applied.unknown(vector))
+
+
+@contextmanager
+def _ended_at_once() -> Iterator[None]:
+    """Let an interruption end the process: the core does not hear it while it waits for input."""
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
