@@ -21,6 +21,9 @@ class Lines:
     @property
     def file(self) -> str: ...
 
+def line_limit() -> int: ...
+def line_too_long(file: str, line: int) -> InputError: ...
+
 class AtomicWriter:
     def __init__(self, path: str | PathLike[str], *, durable: bool = True) -> None: ...
     def write(self, content: str | bytes) -> None: ...
@@ -696,7 +699,7 @@ class Decoder:
         moses: tuple[str, str, int, str | None] | None = None,
         templates: Sequence[str] = (),
         folder: str | PathLike[str] | None = None,
-        verify: bool | None = None,
+        verify: bool = True,
         own: Sequence[object] = (),
     ) -> Decoder: ...
     @staticmethod
@@ -706,7 +709,7 @@ class Decoder:
         cdec: bool = False,
         templates: Sequence[str] = (),
         folder: str | PathLike[str] | None = None,
-        verify: bool | None = None,
+        verify: bool = True,
         own: Sequence[object] = (),
     ) -> Decoder: ...
     @property

@@ -150,9 +150,24 @@ fn read_classes(py: Python<'_>, path: PathBuf) -> PyResult<HashMap<String, Strin
     Ok(read.iter().map(|(word, _)| (word.to_owned(), class(word))).collect())
 }
 
+/// The most bytes that a line may have.
+#[pyfunction]
+fn line_limit() -> PyResult<usize> {
+    tunesmith_text::line_limit().map_err(py_err)
+}
+
+/// The error for a line of a file that is longer than that.
+#[pyfunction]
+fn line_too_long(py: Python<'_>, file: &str, line: u64) -> PyResult<Py<PyAny>> {
+    let limit = line_limit()?;
+    Ok(py_err(tunesmith_text::too_long(file, line, limit)).into_value(py).into_any())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lines>()?;
     module.add_class::<AtomicWriter>()?;
+    module.add_function(wrap_pyfunction!(line_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(line_too_long, module)?)?;
     module.add_function(wrap_pyfunction!(make_classes, module)?)?;
     module.add_function(wrap_pyfunction!(read_classes, module)?)?;
     Ok(())
