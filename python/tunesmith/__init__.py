@@ -1,13 +1,17 @@
 """Learn the weights of linear models that choose among structured outputs."""
 
-from tunesmith._core import __version__
-from tunesmith.errors import InputError
-from tunesmith.features import Weights
-from tunesmith.metrics import get_metric
-from tunesmith.presets import PRESETS
-from tunesmith.reading import read_pools
-from tunesmith.spaces import Bins, Forests, Pools
-from tunesmith.tuning import Result, tune
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tunesmith._core import __version__
+    from tunesmith.errors import InputError
+    from tunesmith.features import Weights
+    from tunesmith.metrics import get_metric
+    from tunesmith.presets import PRESETS
+    from tunesmith.reading import read_pools
+    from tunesmith.spaces import Bins, Forests, Pools
+    from tunesmith.tuning import Result, tune
 
 __all__ = [
     "PRESETS",
@@ -22,3 +26,30 @@ __all__ = [
     "read_pools",
     "tune",
 ]
+
+_PLACES = {
+    "PRESETS": "presets",
+    "Bins": "spaces",
+    "Forests": "spaces",
+    "InputError": "errors",
+    "Pools": "spaces",
+    "Result": "tuning",
+    "Weights": "features",
+    "__version__": "_core",
+    "get_metric": "metrics",
+    "read_pools": "reading",
+    "tune": "tuning",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for: the command line must be able to catch Ctrl-C before all that."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -24,7 +24,13 @@ from tunesmith.loops import Batch, Loop, Passes, Setup
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
-from tunesmith.runs.checkpoint import packed, read_checkpoint, unpacked, write_checkpoint
+from tunesmith.runs.checkpoint import (
+    file_digest,
+    packed,
+    read_checkpoint,
+    unpacked,
+    write_checkpoint,
+)
 from tunesmith.runs.config import settings_of
 from tunesmith.sources import Live, Source
 from tunesmith.spaces import Forests, Pools, Spaces
@@ -189,13 +195,15 @@ def tune_live(
     with Journal(directory, settings, resume, listen) as journal:
         weights, done, best, curve = start, 0, dict[str, Any](), list[float]()
         texts: dict[str, list[str]] = {}
+        decoded: dict[str, str] = {}
         if journal.point is not None:
             assert directory is not None, "only a run directory has checkpoints"
             arrays, state = journal.point.arrays, journal.point.state
             done, best, curve = state["done"], dict(state["best"]), list(state["curve"])
             clock.decode, clock.optimise, clock.before = state["clock"]
+            decoded = dict(state.get("decoded", {}))
             for number in range(done + 1 if loop.k is None else 1):
-                loop.add(_load(directory, number, source))
+                loop.add(_load(directory, number, source, decoded))
             loop.restore(weights, _part(arrays, "loop"))
             weights = _weights(arrays, "weights")
             best["weights"] = _weights(arrays, "best")
@@ -209,7 +217,7 @@ def tune_live(
             best = {"iteration": 0, "score": score, "heldout": others, "weights": weights}
             best |= {"start": score, "heldout_start": others, "ended": False}
             best |= {"peak": others[0] if keep == "heldout" else score, "peaked": 0}
-            _save(directory, 0, found)
+            decoded |= _save(directory, 0, found)
         spaces = loop.spaces
         journal.event(
             "start",
@@ -233,7 +241,7 @@ def tune_live(
             **_idle(source, setup, start, spaces),
         )
         if journal.point is None and directory is not None:
-            _checkpoint(journal, 0, weights, best, curve, clock, {})
+            _checkpoint(journal, 0, weights, best, curve, clock, {}, decoded)
         for number in range(done + 1, iterations + 1):
             if best["ended"]:
                 break
@@ -247,7 +255,7 @@ def tune_live(
             clock.decode += step.decode_seconds
             found = decode(source, weights, loop.k)
             if loop.k is None:
-                _save(directory, number, found)
+                decoded |= _save(directory, number, found)
             loop.add(found)
             (score, shown), others = output(found, weights), scored(weights)
             curve.append(score)
@@ -278,7 +286,7 @@ def tune_live(
             )
             if directory is not None:
                 directory.save_epoch_weights(number, weights, {"epoch": number})
-                _checkpoint(journal, number, weights, best, curve, clock, step.state)
+                _checkpoint(journal, number, weights, best, curve, clock, step.state, decoded)
         final: Weights = best["weights"]
         journal.event("run_end", run=0, epoch=best["iteration"], score=best["score"])
         result = LiveResult(
@@ -389,12 +397,13 @@ def _checkpoint(
     curve: list[float],
     clock: _Clock,
     loop: State,
+    decoded: Mapping[str, str],
 ) -> None:
     parts = {"weights": _arrays(weights), "best": _arrays(best["weights"]), "loop": loop}
     arrays = {f"{part}.{name}": a for part, named in parts.items() for name, a in named.items()}
     kept = {key: value for key, value in best.items() if key != "weights"}
     seconds = [clock.decode, clock.optimise, clock.total]
-    state = {"done": done, "best": kept, "curve": curve, "clock": seconds}
+    state = {"done": done, "best": kept, "curve": curve, "clock": seconds, "decoded": decoded}
     journal.checkpoint(arrays, state, now=True)
 
 
@@ -458,19 +467,21 @@ def _file(directory: RunDirectory, number: int) -> Path:
     return directory.path / "decoded" / f"{number:04d}"
 
 
-def _save(directory: RunDirectory | None, number: int, found: Spaces) -> None:
-    """Keep what an iteration decoded."""
+def _save(directory: RunDirectory | None, number: int, found: Spaces) -> dict[str, str]:
+    """Keep what an iteration decoded, and return the file's name with its digest."""
     if directory is None:
-        return
+        return {}
     path = _file(directory, number)
     path.parent.mkdir(exist_ok=True)
     if isinstance(found, Forests):
-        found.save(path.with_suffix(".forests"))
+        path = path.with_suffix(".forests")
+        found.save(path)
     elif isinstance(found, Pools):
+        path = path.with_suffix(".npz")
         rows, ids, values = found.core.csr()
         texts = found.core.texts(np.arange(found.hypotheses))
         write_checkpoint(
-            path.with_suffix(".npz"),
+            path,
             {
                 "starts": found.core.starts,
                 "rows": rows,
@@ -484,19 +495,28 @@ def _save(directory: RunDirectory | None, number: int, found: Spaces) -> None:
             0,
             0,
         )
+    return {path.name: file_digest(path)}
 
 
-def _load(directory: RunDirectory, number: int, source: Source) -> Spaces:
-    """Return what an iteration decoded."""
+def _load(
+    directory: RunDirectory, number: int, source: Source, decoded: Mapping[str, str]
+) -> Spaces:
+    """Return what an iteration decoded; refuses a file other than the one in the checkpoint."""
     path = _file(directory, number)
-    forests = path.with_suffix(".forests")
-    if forests.is_file():
-        return Forests.load(forests, source.references, source.sources)
-    kept = read_checkpoint(path.with_suffix(".npz"))
-    if kept is None:
+    path = next((path.with_name(name) for name in decoded if Path(name).stem == path.name), path)
+    remedy = "start the run anew in another folder"
+    if not path.is_file():
+        raise InputError("what was decoded is missing", str(path), remedy=remedy)
+    if file_digest(path) != decoded.get(path.name):
         raise InputError(
-            "what was decoded is missing", str(path), remedy="start the run anew in another folder"
+            "this is not the file that the run decoded: its digest differs from the checkpoint's",
+            str(path),
+            remedy=f"put the run's own file back, or {remedy}",
         )
+    if path.suffix == ".forests":
+        return Forests.load(path, source.references, source.sources)
+    kept = read_checkpoint(path)
+    assert kept is not None, "the file is there"
     part = kept.arrays
     core = _core.Pools.from_arrays(
         part["starts"],

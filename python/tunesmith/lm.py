@@ -26,6 +26,7 @@ NO_WORDS = "the text has no words"
 """How the core says it, which sees all files as one text."""
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_ADDRESSABLE = 2**63
 
 
 class WordScore(NamedTuple):
@@ -307,11 +308,18 @@ def check_order(order: int) -> None:
 
 
 def memory_bytes(text: int | str) -> int:
-    """Return the bytes that `1000`, `"64K"`, `"1.5G"` or `"2GiB"` say."""
+    """Return the bytes that `1000`, `"64K"`, `"1.5G"` or `"2GiB"` say.
+
+    Refuses other text, and amounts that no machine can have.
+    """
+    remedy = "write it as in 500M or 2G"
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?\s*", str(text).upper())
     if match is None:
-        raise InputError(f"{text!r} is no amount of memory", remedy="write it as in 500M or 2G")
-    return int(float(match[1]) * _UNITS[match[2]])
+        raise InputError(f"{text!r} is no amount of memory", remedy=remedy)
+    amount = float(match[1]) * _UNITS[match[2]]
+    if amount >= _ADDRESSABLE:
+        raise InputError(f"{text!r} is more memory than a machine can have", remedy=remedy)
+    return int(amount)
 
 
 def _perplexity(log10: float, tokens: int) -> float:

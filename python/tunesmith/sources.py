@@ -38,6 +38,8 @@ LIST = 100
 # Lines that an error names, and characters of a line that it quotes, at most.
 SHOWN = 5
 QUOTED = 80
+# Bytes that are read at a time where a line may be endless.
+LONG = 1 << 16
 # Seconds that a decoder has to end in, when it is asked to, before it is made to.
 GRACE = 2.0
 DENSITY = 50.0
@@ -319,8 +321,12 @@ def _leave(number: int, frame: object) -> NoReturn:
 
 def _quoted(file: Path, line: int) -> str:
     """Return a line of a file as an error quotes it, nothing where there is none."""
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        text = next((text for number, text in enumerate(lines, 1) if number == line), "").strip()
+    # The line may be the one that is too long to be read.
+    with file.open("rb") as lines:
+        for _ in range(line - 1):
+            while not (part := lines.readline(LONG)).endswith(b"\n") and part:
+                pass
+        text = lines.readline(LONG).decode(errors="replace").strip()
     shown = text if len(text) <= QUOTED else f"{text[:QUOTED]}…"
     return f"line {line}, '{shown}': " if shown else ""
 

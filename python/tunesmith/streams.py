@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 
+from tunesmith._core import line_limit, line_too_long
 from tunesmith.errors import InputError
 from tunesmith.formats.base import UTF8, Options, Report, Source
 
@@ -51,10 +52,17 @@ def _parts(texts: Iterator[str], size: Callable[[], int]) -> Iterator[list[str]]
 def _arriving(descriptor: int) -> Iterator[list[bytes]]:
     """Yield whole lines whenever there are some; the last one may lack its end."""
     begun: list[bytes] = []
+    limit, length, number = line_limit(), 0, 1
     while chunk := os.read(descriptor, CHUNK):
         first, *others = chunk.split(b"\n")
         begun.append(first)
+        length += len(first)
+        for place, size in enumerate([length, *map(len, others)]):
+            if size > limit:
+                raise line_too_long("standard input", number + place)
         if others:
+            length = len(others[-1])
+            number += len(others)
             yield [b"".join(begun), *others[:-1]]
             begun = [others[-1]]
     if last := b"".join(begun):

@@ -17,7 +17,7 @@ from typing import Any
 
 from tunesmith.cli import app
 
-COMMAND = (sys.executable, "-c", "from tunesmith.cli import main; main()")
+COMMAND = (sys.executable, "-c", "from tunesmith.__main__ import main; main()")
 
 
 @dataclass(frozen=True)

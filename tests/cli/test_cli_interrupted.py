@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -43,6 +44,21 @@ def stop(sample: Sample, folder: Path, how: signal.Signals) -> tuple[int, str]:
         out, err = running.communicate(timeout=60)
     assert out == ""
     return running.returncode, err
+
+
+@pytest.mark.parametrize("module", ["numpy", "typer"])
+def test_an_interrupt_while_modules_are_imported_ends_quietly(tmp_path: Path, module: str) -> None:
+    (tmp_path / f"{module}.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(10)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    ended = subprocess.run(
+        [sys.executable, "-m", "tunesmith", "presets"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])

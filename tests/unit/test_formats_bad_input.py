@@ -401,3 +401,29 @@ def test_references_have_keys_if_half_of_the_lists_are_among_them(tmp_path: Path
 def test_no_references_at_all() -> None:
     with pytest.raises(InputError, match="no references are given"):
         read_references([])
+
+
+@pytest.mark.parametrize("format", GOOD)
+def test_an_endless_line_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "list"
+    path.write_bytes((GOOD[format] + "\n").encode() + b" " * 3000 + b"\n")
+    monkeypatch.setenv("TUNESMITH_LINE_LIMIT", "2000")
+    for skip_bad in (False, True):
+        with pytest.raises(InputError, match="longer than 2000 bytes") as caught:
+            read_nbest(path, format, per_sentence=1, skip_bad=skip_bad)
+        assert (caught.value.file, caught.value.line) == (str(path), 2)
+        assert "TUNESMITH_LINE_LIMIT" in (caught.value.remedy or "")
+    with pytest.raises(InputError, match="list:2: the line is longer"):
+        read_references([path])
+    monkeypatch.setenv("TUNESMITH_LINE_LIMIT", "1e9")
+    with pytest.raises(InputError, match="not a number of bytes"):
+        read_nbest(path, format, per_sentence=1)
+
+
+def test_a_number_of_thousands_of_digits_says_nothing_of_python(tmp_path: Path) -> None:
+    path = write(tmp_path / "list", [GOOD["jsonl"].replace(": 1", f": {'1' * 10000}")])
+    with pytest.raises(InputError, match=r"list:1: .*thousands of digits") as caught:
+        read_nbest(path, "jsonl")
+    assert "sys." not in str(caught.value)

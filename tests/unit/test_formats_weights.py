@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tunesmith import Weights
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, weights
 
@@ -116,3 +118,23 @@ def test_a_name_that_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be written"):
             weights.write_cdec({name: 1.0}, tmp_path / "weights")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["w.toml", "moses.ini", "w.txt"])
+def test_files_of_zeros_are_no_weights(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.touch()
+    os.truncate(path, 1 << 34)
+    with pytest.raises(InputError, match=f"{name}:1: the line is longer .*TUNESMITH_LINE_LIMIT"):
+        Weights.load(path)
+
+
+@pytest.mark.parametrize("number", ["1" * 10000, "-" + "1_" * 5000 + "1"])
+def test_a_weight_of_thousands_of_digits_is_named_with_its_line(
+    tmp_path: Path, number: str
+) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text(f"[weights]\na = 1.5\nb = {number}\n")
+    with pytest.raises(InputError, match=r"w.toml:3: .*decimal numbers") as caught:
+        Weights.load(path)
+    assert "sys." not in str(caught.value)

@@ -679,3 +679,33 @@ def test_what_a_decoder_of_another_kind_has_no_feature_for_is_told() -> None:
     assert events[0]["idle_limits"] == result.idle_limits == ["g*", "h"]
     # It may have no place for them.
     assert "h" not in result.weights
+
+
+@pytest.mark.parametrize("space", ["list", "forest"])
+def test_a_run_is_resumed_only_with_the_files_that_it_decoded(
+    world: Path, tmp_path: Path, space: str
+) -> None:
+    def stop(event: dict[str, Any]) -> None:
+        if event.get("epoch") == 2:
+            raise KeyboardInterrupt
+
+    def run(**more: Any) -> LiveResult:
+        made = source(world, "phrase", k=10, space=space)
+        options: dict[str, Any] = {"iterations": 3, "threads": 1, "run": tmp_path / "run"}
+        return tune_live(made, POOR["phrase"], "mert", **options, **more)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(listen=stop)
+    first, second, *_ = sorted((tmp_path / "run" / "decoded").iterdir())
+    one, two = first.read_bytes(), second.read_bytes()
+    for file, content in ((first, two), (second, one)):
+        own = file.read_bytes()
+        file.write_bytes(content)
+        with pytest.raises(InputError, match=f"{file.name}.*not the file that the run decoded"):
+            run(resume=True)
+        file.write_bytes(own)
+    second.rename(tmp_path / "aside")
+    with pytest.raises(InputError, match=f"{second.name}.*missing"):
+        run(resume=True)
+    (tmp_path / "aside").rename(second)
+    assert run(resume=True).iterations >= 2

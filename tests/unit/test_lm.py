@@ -235,3 +235,6 @@ def test_amounts_of_memory() -> None:
     assert memory_bytes("1.5K") == 1536
     assert memory_bytes("2GiB") == memory_bytes("2g") == 2 << 30
     assert memory_bytes(12) == memory_bytes(" 12 b") == 12
+    for much in ("20000000T", "9" * 400, 1 << 63):
+        with pytest.raises(InputError, match="more memory than a machine can have"):
+            memory_bytes(much)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from os import SEEK_CUR
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
+from tunesmith._core import Decoder
 from tunesmith.errors import InputError
+from tunesmith.lm import estimate
 from tunesmith.training.rules import (
     AlignedCorpus,
     PhraseOptions,
@@ -121,6 +125,28 @@ def test_truncated_and_changed_tables_are_refused(tmp_path: Path) -> None:
         RuleTable(tmp_path)
     with pytest.raises(InputError, match="no such file"):
         RuleTable(tmp_path / "none")
+
+
+def test_the_checksum_of_a_huge_table_is_read_too(tmp_path: Path) -> None:
+    made = tmp_path / "t.rules"
+    make_phrase_table(corpus(tmp_path, b"a b\n", b"x y\n", b"0-0 1-1\n"), made)
+    estimate(sentences=["x y"], order=2).model().save(tmp_path / "lm.tlm")
+    Decoder.phrase(made, tmp_path / "lm.tlm")
+    # Zeros before the sections move these on; the trailer has their places and its own sum.
+    whole, extra = made.read_bytes(), (1 << 30) + 8
+    trailer = bytearray(whole[-208:])
+    first = int.from_bytes(trailer[32:40], "little")
+    for place in range(32, 192, 16):
+        moved = int.from_bytes(trailer[place : place + 8], "little") + extra
+        trailer[place : place + 8] = moved.to_bytes(8, "little")
+    trailer[196:200] = crc32(trailer[:196]).to_bytes(4, "little")
+    with made.open("wb") as out:
+        out.write(whole[:first])
+        out.seek(extra, SEEK_CUR)
+        out.write(whole[first:-208] + trailer)
+    assert len(RuleTable(made, verify=False)) == 3
+    with pytest.raises(InputError, match="its checksum differs"):
+        Decoder.phrase(made, tmp_path / "lm.tlm")
 
 
 def test_what_a_table_lacks_cannot_be_written(tmp_path: Path) -> None:

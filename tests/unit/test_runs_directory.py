@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ import pytest
 from tunesmith import __version__
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, fingerprint, load_weights, read_events
+from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
 from tunesmith.runs.lock import Lock
+from tunesmith.runs.weights_file import dump_weights
 
 CONFIG: dict[str, object] = {
     "preset": "rm",
@@ -246,25 +250,94 @@ def test_a_full_disk_takes_the_half_written_event_back(
     assert [event.get("epoch") for event in run.events()] == [None, 2]
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    program = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from tunesmith.errors import InputError
+from tunesmith.runs import RunDirectory
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with RunDirectory(Path(sys.argv[1])).resume() as run:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
+    many = {f"f{number}": 1.0 for number in range(10000)}
+    for write in (
+        lambda: run.save_checkpoint({"w": np.ones(1 << 20)}, {"epoch": 2}),
+        lambda: run.save_weights(many, {}),
+    ):
+        try:
+            write()
+        except InputError as error:
+            assert "no space left" in str(error) and error.file and error.remedy, error
+        else:
+            raise AssertionError("written")
+"""
+    pytest.importorskip("resource")
     with RunDirectory(tmp_path).create(CONFIG) as run:
         run.save_checkpoint({"w": np.zeros(2)}, {"epoch": 1})
-
-        def full(descriptor: int) -> None:
-            raise OSError(28, "No space left on device")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
-            for write in (
-                lambda: run.save_checkpoint({"w": np.ones(2)}, {"epoch": 2}),
-                lambda: run.save_weights({"a": 1.0}, {}),
-            ):
-                with pytest.raises(InputError, match="No space left on device"):
-                    write()
+    subprocess.run([sys.executable, "-c", program, tmp_path], check=True)
+    with RunDirectory(tmp_path).resume() as run:
         point = run.load_checkpoint()
     assert point is not None and point.state == {"epoch": 1}
     assert not run.weights_file.exists()
     assert not list(tmp_path.rglob("*.part"))
+
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
+
+
+@needs_posix
+def test_weights_are_written_through_links(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for name in ("old.toml", "new.toml"):
+        target, link = tmp_path / "there" / name, tmp_path / name
+        link.symlink_to(target)
+        if name == "old.toml":
+            target.write_text("")
+            target.chmod(0o640)
+        dump_weights(link, {"a": 1.0}, {})
+        assert link.is_symlink()
+        assert load_weights(target)[0] == {"a": 1.0}
+    assert (tmp_path / "there" / "old.toml").stat().st_mode & 0o777 == 0o640
+
+
+@needs_posix
+def test_weights_and_checkpoints_go_into_a_pipe(tmp_path: Path) -> None:
+    for number, write in enumerate(
+        (
+            lambda path: dump_weights(path, {"a": 1.0}, {}),
+            lambda path: write_checkpoint(path, {"w": np.ones(3)}, {}),
+        )
+    ):
+        pipe = tmp_path / f"{number}.pipe"
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor(1) as other:
+            read = other.submit(pipe.read_bytes)
+            write(pipe)
+            (tmp_path / "copy").write_bytes(read.result())
+        assert pipe.is_fifo()
+        assert sorted(entry.name for entry in tmp_path.iterdir() if entry != pipe)[-1:] == ["copy"]
+        if number == 0:
+            assert load_weights(tmp_path / "copy")[0] == {"a": 1.0}
+        else:
+            point = read_checkpoint(tmp_path / "copy")
+            assert point is not None and point.arrays["w"].tolist() == [1.0] * 3
+        pipe.unlink()
+
+
+@needs_posix
+def test_a_device_stays_one(tmp_path: Path) -> None:
+    # A device of our own: a writer that replaces devices must not get hold of the machine's.
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        device.write_bytes(b"")
+    except OSError:
+        pytest.skip("may not make devices here")
+    dump_weights(device, {"a": 1.0}, {})
+    assert device.is_char_device()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["null"]
 
 
 def test_a_bad_line_inside_the_events_is_named(tmp_path: Path) -> None:

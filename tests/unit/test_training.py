@@ -338,3 +338,73 @@ def test_the_record_of_stages_is_plain_json(tmp_path: Path) -> None:
     train(task(tmp_path, kind="phrase"), tmp_path / "model")
     told = json.loads((tmp_path / "model" / "stages.json").read_text())
     assert set(told["done"]) == {"text", "lm", "words", "phrases"}
+
+
+def test_only_one_training_writes_a_folder(tmp_path: Path) -> None:
+    model = tmp_path / "model"
+
+    def second(news: News) -> None:
+        with pytest.raises(InputError, match=r"another process.* is writing this model") as caught:
+            train(task(tmp_path), model)
+        assert caught.value.file == str(model)
+
+    train(task(tmp_path), model, tell=second)
+    train(task(tmp_path), model)
+
+
+@pytest.mark.parametrize(
+    "name", ["phrases.rules", "hiero.rules", "lm.tlm", "classes.txt", "frequent.txt"]
+)
+def test_a_file_of_another_model_is_refused(tmp_path: Path, name: str) -> None:
+    model, other = tmp_path / "model", tmp_path / "other"
+    train(task(tmp_path), model)
+    files = read_model(model)["files"]
+    if name not in files:
+        name = next(each for each in files if each.startswith(name.partition(".")[0]))
+    (tmp_path / "more").mkdir()
+    TARGET.append("house")
+    SOURCE.append("haus")
+    LINKS.append("0-0")
+    try:
+        train(task(tmp_path / "more"), other)
+    finally:
+        for lines in (TARGET, SOURCE, LINKS):
+            lines.pop()
+    own = (model / name).read_bytes()
+    # Of the same size too, where only the digest differs.
+    for content in (b"", (other / name).read_bytes(), own[:-1] + bytes([own[-1] ^ 1])):
+        if content == own:
+            continue
+        (model / name).write_bytes(content)
+        for load in (Model.load, rule_tables, text_sides):
+            with pytest.raises(InputError, match="not the file that the model was made") as caught:
+                load(model)
+            assert caught.value.file == str(model / name) and caught.value.remedy
+    (model / name).write_bytes(own)
+    Model.load(model)
+
+
+def test_a_model_that_was_made_before_there_were_digests_is_known_by_its_sizes(
+    tmp_path: Path,
+) -> None:
+    model = tmp_path / "model"
+    train(task(tmp_path), model)
+    told = (model / "model.toml").read_text()
+    before, _, after = told.partition("[digests]")
+    (model / "model.toml").write_text(before + "[source]" + after.partition("[source]")[2])
+    Model.load(model)
+    (model / "lm.tlm").write_bytes((model / "lm.tlm").read_bytes() + bytes(64))
+    with pytest.raises(InputError, match=r"lm\.tlm: .*its size differs"):
+        Model.load(model)
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../src", "a/../../src"])
+def test_a_model_has_no_files_outside_its_folder(tmp_path: Path, name: str) -> None:
+    model = tmp_path / "model"
+    train(task(tmp_path, source_side=TextSide(case="true")), model)
+    told = (model / "model.toml").read_text()
+    for old in ('"lm.tlm"', '"case.source"'):
+        (model / "model.toml").write_text(told.replace(old, f'"{name}"'))
+        with pytest.raises(InputError, match=r"outside the model's folder") as caught:
+            Model.load(model)
+        assert caught.value.file == str(model / "model.toml")

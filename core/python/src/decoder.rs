@@ -1,7 +1,7 @@
 //! `Decoder`, `Translator` and `Translation`: models that translate.
 
 use std::any::Any;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
@@ -60,23 +60,16 @@ impl<T: Default> Keeper<T> {
 /// What a decoder keeps for those that come after it.
 pub type Keeping = Arc<dyn Any + Send + Sync>;
 
-/// Tables of up to this many bytes are read as a whole when they are opened, for their checksum.
-const SOON_READ: u64 = 1 << 30;
-
-fn is_soon_read(file: &Path) -> bool {
-    file.metadata().is_ok_and(|told| told.len() <= SOON_READ)
-}
-
 /// Moses' labels: language model, phrase table, the number of its scores, reordering.
 type Labels = (String, String, usize, Option<String>);
 
 #[pymethods]
 impl Decoder {
     /// A phrase-based model from its files. `moses` gives the labels of a Moses configuration;
-    /// without, features have the names of the table's columns. `verify` says whether the table's
-    /// checksum is looked at; if it does not, that of tables up to a gigabyte is.
+    /// without, features have the names of the table's columns. `verify` says whether the whole
+    /// table is read for its checksum.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=None,
+    #[pyo3(signature = (table, lm, moses=None, templates=Vec::new(), folder=None, verify=true,
                         own=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn phrase(
@@ -86,12 +79,12 @@ impl Decoder {
         moses: Option<Labels>,
         templates: Vec<String>,
         folder: Option<PathBuf>,
-        verify: Option<bool>,
+        verify: bool,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
         let (extras, own) = features::make(py, &templates, folder, own)?;
         let load = move || {
-            let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
+            let table = Table::open(&table, verify)?;
             let lm = Lm::load(&lm)?;
             let dense = match &moses {
                 None => phrase::Dense::of_table(&table),
@@ -110,7 +103,7 @@ impl Decoder {
     /// and all words may stand for themselves; without, features have the names of the table's
     /// columns.
     #[staticmethod]
-    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=None,
+    #[pyo3(signature = (table, lm, cdec=false, templates=Vec::new(), folder=None, verify=true,
                         own=Vec::new()))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn hiero(
@@ -120,12 +113,12 @@ impl Decoder {
         cdec: bool,
         templates: Vec<String>,
         folder: Option<PathBuf>,
-        verify: Option<bool>,
+        verify: bool,
         own: Vec<Py<PyAny>>,
     ) -> PyResult<Decoder> {
         let (extras, own) = features::make(py, &templates, folder, own)?;
         let load = move || {
-            let table = Table::open(&table, verify.unwrap_or_else(|| is_soon_read(&table)))?;
+            let table = Table::open(&table, verify)?;
             let lm = Lm::load(&lm)?;
             let dense = match cdec {
                 true => hiero::Dense::of_cdec(&table),

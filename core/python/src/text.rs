@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyType;
 
 use crate::error::py_err;
@@ -52,6 +53,22 @@ impl Lines {
     }
 }
 
+/// What a file takes: text or bytes.
+#[derive(FromPyObject)]
+enum Content {
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+}
+
+impl Content {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Text(text) => text.as_bytes(),
+            Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// A file that appears whole on `commit`, or not at all.
 #[pyclass(module = "tunesmith._core")]
 pub struct AtomicWriter {
@@ -61,14 +78,16 @@ pub struct AtomicWriter {
 #[pymethods]
 impl AtomicWriter {
     #[new]
-    fn new(path: PathBuf) -> PyResult<Self> {
-        let inner = tunesmith_text::AtomicWriter::create(path).map_err(py_err)?;
-        Ok(AtomicWriter { inner: Some(inner) })
+    #[pyo3(signature = (path, *, durable = true))]
+    fn new(py: Python<'_>, path: PathBuf, durable: bool) -> PyResult<Self> {
+        // Opening a pipe waits for its reader, who may be another thread of the interpreter.
+        let made = py.detach(|| tunesmith_text::AtomicWriter::create(path));
+        Ok(AtomicWriter { inner: Some(made.map_err(py_err)?.durable(durable)) })
     }
 
-    fn write(&mut self, py: Python<'_>, text: &str) -> PyResult<()> {
+    fn write(&mut self, py: Python<'_>, content: Content) -> PyResult<()> {
         match &mut self.inner {
-            Some(out) => py.detach(|| out.write_all(text.as_bytes())).map_err(py_err),
+            Some(out) => py.detach(|| out.write_all(content.bytes())).map_err(py_err),
             None => Err(PyValueError::new_err("the file is closed")),
         }
     }
@@ -131,9 +150,24 @@ fn read_classes(py: Python<'_>, path: PathBuf) -> PyResult<HashMap<String, Strin
     Ok(read.iter().map(|(word, _)| (word.to_owned(), class(word))).collect())
 }
 
+/// The most bytes that a line may have.
+#[pyfunction]
+fn line_limit() -> PyResult<usize> {
+    tunesmith_text::line_limit().map_err(py_err)
+}
+
+/// The error for a line of a file that is longer than that.
+#[pyfunction]
+fn line_too_long(py: Python<'_>, file: &str, line: u64) -> PyResult<Py<PyAny>> {
+    let limit = line_limit()?;
+    Ok(py_err(tunesmith_text::too_long(file, line, limit)).into_value(py).into_any())
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lines>()?;
     module.add_class::<AtomicWriter>()?;
+    module.add_function(wrap_pyfunction!(line_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(line_too_long, module)?)?;
     module.add_function(wrap_pyfunction!(make_classes, module)?)?;
     module.add_function(wrap_pyfunction!(read_classes, module)?)?;
     Ok(())

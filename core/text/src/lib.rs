@@ -3,6 +3,7 @@
 mod classes;
 mod error;
 mod key;
+mod limit;
 mod lines;
 mod names;
 mod number;
@@ -12,6 +13,7 @@ mod write;
 pub use classes::{Classes, Clustering};
 pub use error::{Error, Result};
 pub use key::Piece;
+pub use limit::{line_limit, too_long};
 pub use lines::{Lines, read_packed, utf8};
 pub use names::Names;
 pub use number::{Number, number};

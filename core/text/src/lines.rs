@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use memchr::memchr;
 
-use crate::{Error, Result};
+use crate::{Error, Result, line_limit, too_long};
 
 const BUFFER: usize = 1 << 20;
 
@@ -20,7 +20,7 @@ enum Packing {
 
 /// A streamed reader of lines. Compression is told by the first bytes, never by the name; `-` is
 /// the standard input. Line ends `\n` and `\r\n` are both taken off, and so is a leading byte
-/// order mark.
+/// order mark. A line longer than [`line_limit`] is refused before it fills the memory.
 pub struct Lines {
     file: String,
     packing: Packing,
@@ -30,6 +30,7 @@ pub struct Lines {
     end: usize,
     line: u64,
     bytes: u64,
+    limit: usize,
     ended: bool,
 }
 
@@ -56,6 +57,7 @@ impl Lines {
             end: 0,
             line: 0,
             bytes: 0,
+            limit: line_limit()?,
             ended: false,
         })
     }
@@ -67,9 +69,13 @@ impl Lines {
         let (length, taken) = loop {
             let window = &self.buffer[self.start..self.end];
             if let Some(found) = memchr(b'\n', &window[scanned..]) {
-                break (scanned + found, scanned + found + 1);
+                scanned += found;
+                break (scanned, scanned + 1);
             }
             scanned = window.len();
+            if scanned > self.limit {
+                break (scanned, scanned);
+            }
             if self.ended {
                 if scanned == 0 {
                     return Ok(None);
@@ -78,6 +84,10 @@ impl Lines {
             }
             self.fill()?;
         };
+        if length > self.limit {
+            self.stop();
+            return Err(too_long(&self.file, self.line + 1, self.limit));
+        }
         let mut begin = self.start;
         let mut finish = begin + length;
         self.start += taken;
@@ -130,10 +140,14 @@ impl Lines {
         Ok(())
     }
 
-    fn failure(&mut self, error: &io::Error) -> Error {
-        // What follows a fault cannot be trusted, so a second call must not go on from here.
+    /// What follows a fault cannot be trusted, so a second call must not go on from here.
+    fn stop(&mut self) {
         self.ended = true;
         self.start = self.end;
+    }
+
+    fn failure(&mut self, error: &io::Error) -> Error {
+        self.stop();
         let line = Some(self.line + 1);
         let kind = match self.packing {
             Packing::Plain => return Error::io(&self.file, line, error),
@@ -152,13 +166,25 @@ impl Lines {
     }
 }
 
-/// All bytes of a file, whether plain, gzip or zstd. Refuses what cannot be unpacked.
+/// All bytes of a file, whether plain, gzip or zstd. Refuses what cannot be unpacked, and what
+/// would fill the memory: more than a hundred times the size of the packed file.
 pub fn read_packed(path: impl AsRef<Path>) -> Result<Vec<u8>> {
     let path = path.as_ref();
     let name = path.display().to_string();
-    let (packing, mut source) = unpack(&name, open(path)?)?;
+    let file = open(path)?;
+    let size = file.metadata().map_or(0, |meta| meta.len());
+    let (packing, source) = unpack(&name, file)?;
+    let most = match packing {
+        Packing::Plain => u64::MAX,
+        _ => size.saturating_mul(100).max(64 << 20),
+    };
     let mut bytes = Vec::new();
-    match source.read_to_end(&mut bytes) {
+    match source.take(most).read_to_end(&mut bytes) {
+        Ok(read) if read as u64 == most => {
+            Err(Error::new("is far larger unpacked than a file of this kind can be")
+                .at(name, None)
+                .remedy("check that this is the right file; if it is, unpack it first"))
+        }
         Ok(_) => Ok(bytes),
         Err(_) if packing != Packing::Plain => Err(Error::new("is truncated or corrupt")
             .at(name, None)
@@ -320,6 +346,37 @@ mod tests {
         for head in [&b"\xfd7zXZ\0"[..], b"BZh91AY", b"PK\x03\x04", b"\xff\xfea\0"] {
             assert!(collect(head.to_vec()).unwrap_err().remedy.is_some());
         }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused_and_ends_the_file() {
+        let mut text = b"a\n".to_vec();
+        text.resize(40 << 20, 0);
+        text.extend(b"\nb\n");
+        for bytes in [text.clone(), gzip(&text), zstd(&text)] {
+            let mut lines = Lines::new("t", io::Cursor::new(bytes)).unwrap();
+            assert_eq!(lines.next().unwrap(), Some(&b"a"[..]));
+            let error = lines.next().unwrap_err();
+            assert_eq!((error.file.as_deref(), error.line), (Some("t"), Some(2)));
+            assert!(error.remedy.unwrap().contains("TUNESMITH_LINE_LIMIT"));
+            assert!(lines.buffer.len() < 40 << 20);
+            assert!(lines.next().unwrap().is_none());
+        }
+        // Also where the buffer holds the whole line.
+        let mut lines = Lines::new("t", io::Cursor::new(b"four\nfiver\n".to_vec())).unwrap();
+        lines.limit = 4;
+        assert_eq!(lines.next().unwrap(), Some(&b"four"[..]));
+        assert!(lines.next().is_err());
+    }
+
+    #[test]
+    fn a_small_file_that_unpacks_to_a_huge_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bomb");
+        std::fs::write(&path, gzip(&vec![0; 65 << 20])).unwrap();
+        assert!(read_packed(&path).unwrap_err().remedy.unwrap().contains("unpack"));
+        std::fs::write(&path, gzip(&vec![0; 1 << 20])).unwrap();
+        assert_eq!(read_packed(&path).unwrap().len(), 1 << 20);
     }
 
     #[test]

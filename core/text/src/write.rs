@@ -40,10 +40,12 @@ impl Write for Target {
 }
 
 /// Writes next to `path` and takes its place on [`finish`](Self::finish); dropped before that, it
-/// leaves no trace. Names ending in `.gz` and `.zst` are compressed. Devices and pipes, and `-`
-/// for the standard output, cannot be replaced and are written directly.
+/// leaves no trace. Names ending in `.gz` and `.zst` are compressed. Links are followed, also to a
+/// file that does not exist yet. Devices and pipes, and `-` for the standard output, cannot be
+/// replaced and are written directly.
 pub struct AtomicWriter {
     name: String,
+    durable: bool,
     /// Where the finished file goes and where it grows; nothing for what is written directly.
     place: Option<(PathBuf, TempPath)>,
     sink: Option<Sink>,
@@ -57,18 +59,17 @@ impl AtomicWriter {
         if path.as_os_str() == "-" {
             return AtomicWriter::pack(name, path, Target::Stdout(io::stdout()), None);
         }
-        // A link is followed, so that what it points to is replaced and the link stays.
-        let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(&place) {
+        match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
                 return Err(failed(io::ErrorKind::IsADirectory.into()));
             }
             Ok(meta) if !meta.is_file() => {
-                let file = File::options().write(true).open(&place).map_err(failed)?;
+                let file = File::options().write(true).open(path).map_err(failed)?;
                 return AtomicWriter::pack(name, path, Target::File(file), None);
             }
             _ => {}
         }
+        let place = followed(path).map_err(failed)?;
         let folder = match place.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -91,7 +92,14 @@ impl AtomicWriter {
             }
             _ => Sink::Plain(out),
         };
-        Ok(AtomicWriter { name, place, sink: Some(sink) })
+        Ok(AtomicWriter { name, durable: true, place, sink: Some(sink) })
+    }
+
+    /// Unless durable, a power cut (not a kill) may lose the file: many times faster, for files
+    /// that nothing depends on.
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
     }
 
     pub fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
@@ -127,12 +135,12 @@ impl AtomicWriter {
         };
         target.flush()?;
         let Some((place, temporary)) = self.place.take() else { return Ok(()) };
-        if let Target::File(file) = &target {
+        if let (Target::File(file), true) = (&target, self.durable) {
             file.sync_all()?;
         }
         temporary.persist(&place).map_err(|failure| failure.error)?;
         // The new name must survive a crash too; not every file system can promise it.
-        if let Some(Ok(folder)) = place.parent().map(File::open) {
+        if let (Some(Ok(folder)), true) = (place.parent().map(File::open), self.durable) {
             let _ = folder.sync_all();
         }
         Ok(())
@@ -153,6 +161,23 @@ fn zstd(out: BufWriter<Target>) -> io::Result<zstd::Encoder<'static, BufWriter<T
     let mut encoder = zstd::Encoder::new(out, 3)?;
     encoder.include_checksum(true)?;
     Ok(encoder)
+}
+
+/// The place that a path leads to, so that what a link points to is replaced and the link stays.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_owned();
+    // As many links in a row as Linux follows.
+    for _ in 0..40 {
+        match fs::canonicalize(&place) {
+            Ok(found) => return Ok(found),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(_) => {}
+        }
+        // A link to a file that does not exist yet.
+        let Ok(target) = fs::read_link(&place) else { return Ok(place) };
+        place = place.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("too many links in a row"))
 }
 
 /// A file to grow in, with the permissions of the one it will replace, or of any new file.
@@ -230,6 +255,23 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_file_that_is_not_there_yet_stays_a_link() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        symlink("middle", &link).unwrap();
+        symlink(&file, folder.path().join("middle")).unwrap();
+        let mut out = AtomicWriter::create(&link).unwrap().durable(false);
+        out.write_all(b"new").unwrap();
+        out.finish().unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        symlink("round", folder.path().join("round")).unwrap();
+        assert!(AtomicWriter::create(folder.path().join("round")).is_err());
     }
 
     #[cfg(target_os = "linux")]

@@ -36,6 +36,7 @@ from tunesmith.reading import check_copy, read_weights, write_weights
 from tunesmith.report import Follow
 from tunesmith.runs import fingerprint
 from tunesmith.runs.board import Board
+from tunesmith.runs.config import CHECKED
 from tunesmith.sources import Command, Live, Source, SpaceName
 from tunesmith.templates import SETS
 from tunesmith.training.model import check_templates, read_model
@@ -58,8 +59,6 @@ HELDOUT = "give both: --heldout SOURCE REFERENCE"
 MOST = 1_000_000
 # Templates that look at what only one kind of rules has.
 ONLY_FOR: dict[str, Kind] = {"order": "phrase", "distortion": "hiero"}
-# Files of ours that have a checksum at one of their ends.
-CHECKED = (".rules", ".tlm")
 
 
 class PairsCommand(TyperCommand):

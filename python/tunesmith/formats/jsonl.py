@@ -41,12 +41,19 @@ def decode(source: Source, line: str) -> dict[str, Any] | None:
         source.bad(TWICE, f"{shown(error.args[0])} is given twice", "give every name one value")
         return None
     except (ValueError, RecursionError) as error:
-        source.bad(FIELDS, f"not JSON: {error}", "write one JSON object per line")
+        source.bad(FIELDS, f"not JSON: {json_reason(error)}", "write one JSON object per line")
         return None
     if not isinstance(record, dict):
         source.bad(FIELDS, "not a JSON object", "write one JSON object per line")
         return None
     return record
+
+
+def json_reason(error: Exception) -> str:
+    """Return why text is not JSON."""
+    if isinstance(error, json.JSONDecodeError | RecursionError):
+        return str(error)
+    return "a whole number with thousands of digits"
 
 
 class _TwiceError(Exception):

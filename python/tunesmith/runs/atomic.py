@@ -2,59 +2,49 @@
 
 from __future__ import annotations
 
-import os
-import secrets
+import io
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING
 
+from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 # Leftovers of a killed write carry this suffix, so that a run directory can tell them
 # from files somebody put there.
 TEMPORARY = ".part"
 
 
+class _Stream(io.RawIOBase):
+    """The core's writer as a file of Python's that takes bytes."""
+
+    def __init__(self, out: AtomicWriter) -> None:
+        self._out = out
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: ReadableBuffer, /) -> int:
+        whole = bytes(content)
+        self._out.write(whole)
+        return len(whole)
+
+
 @contextmanager
-def atomic_write(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+def atomic_write(path: Path, *, durable: bool = True) -> Iterator[io.RawIOBase]:
     """Open a file that takes the place of `path` when the block ends without an error.
 
-    An error inside the block leaves `path` as it was. A disk that is full or a directory
-    that cannot be written becomes an `InputError`. Unless `durable`, a power cut (not a
-    kill) may lose the file: for those that nothing depends on, many times faster.
+    The rules are those of the core's writer (`core/text/src/write.rs`): an error inside the block
+    leaves `path` as it was, links are followed, devices and pipes are written directly. A disk that
+    is full or a directory that cannot be written becomes an `InputError`. Unless `durable`, a power
+    cut (not a kill) may lose the file: for those that nothing depends on, many times faster.
     """
-    # On the same file system, or the rename would not be atomic. Exclusive creation with
-    # an unguessable name; unlike tempfile's, its mode is what the user's umask says.
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}{TEMPORARY}"
-    try:
-        with temporary.open("xb") as stream:
-            yield stream
-            stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
-        temporary.replace(path)
-        if durable:
-            sync_directory(path.parent)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise cannot_write(path, error) from error
-        raise
-
-
-def sync_directory(path: Path) -> None:
-    """Make a rename inside `path` survive a power cut, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        # Some network file systems refuse this; the rename itself has still happened.
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with AtomicWriter(path, durable=durable) as out:
+        yield _Stream(out)
 
 
 def cannot_write(path: Path, error: OSError) -> InputError:

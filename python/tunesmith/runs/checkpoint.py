@@ -122,6 +122,17 @@ def _digest(arrays: list[npt.NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, by which a checkpoint knows the files beside it."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror or error}", file=str(path), remedy=_REMEDY
+        ) from error
+
+
 def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return lines of text as an array, for a checkpoint."""
     return np.frombuffer("\n".join([*texts, ""]).encode("utf-8"), np.uint8)

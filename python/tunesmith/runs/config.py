@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeGuard
 
 from tunesmith.errors import InputError
+from tunesmith.limits import read_whole
 from tunesmith.runs.atomic import atomic_write
 from tunesmith.runs.plain import plain, pretty
 
@@ -19,7 +20,8 @@ Config = dict[str, Any]
 # A number of threads never changes a result, so a run may resume on another machine; a new version
 # is no reason to lose a long run.
 FREE = frozenset({"threads", "version"})
-# Large files of ours have a checksum of the rest at one of their ends.
+# Large files of ours, by their suffix, have a checksum of the rest at one of their ends.
+CHECKED = (".rules", ".tlm")
 END = 4096
 
 
@@ -77,11 +79,13 @@ def read_config(path: Path) -> Config:
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
     """Return the one JSON object in `path`; anything else is refused."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_whole(path))
     except OSError as error:
         raise InputError(
             f"cannot read: {error.strerror or error}", file=str(path), remedy=remedy
         ) from error
+    except InputError:
+        raise
     except json.JSONDecodeError as error:
         raise InputError(
             f"not JSON: {error.msg}", file=str(path), line=error.lineno, remedy=remedy

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tunesmith.errors import InputError
+from tunesmith.limits import read_whole
 from tunesmith.runs.atomic import cannot_write
 from tunesmith.runs.plain import one_line
 
@@ -89,7 +90,7 @@ def read_events(path: Path | str) -> list[Event]:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a JSONL file under the rules of `read_events`."""
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except FileNotFoundError:
         return []
     except OSError as error:

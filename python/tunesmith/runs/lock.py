@@ -14,17 +14,18 @@ LOCK = ".lock"
 class Lock:
     """An exclusive lock on a directory, held from construction until `release`.
 
-    Refuses with an `InputError` while another process holds it. The file stays behind on
+    Refuses with an `InputError` while another process holds it; `what` is how the error calls what
+    is in the directory. The file stays behind on
     purpose: removing it would let two processes lock two different files of one name.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, what: str = "run") -> None:
         path = directory / LOCK
         try:
             self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise InputError(
-                f"cannot lock the run directory: {error.strerror or error}",
+                f"cannot lock the {what} directory: {error.strerror or error}",
                 file=str(path),
                 remedy="check the permissions of the directory",
             ) from error
@@ -34,9 +35,9 @@ class Lock:
             holder = _holder(self._descriptor)
             self.release()
             raise InputError(
-                f"another process{holder} is writing this run",
+                f"another process{holder} is writing this {what}",
                 file=str(directory),
-                remedy="wait for it to end, or choose another run directory",
+                remedy="wait for it to end, or choose another {what} directory",
             ) from error
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, f"{os.getpid()}\n".encode())

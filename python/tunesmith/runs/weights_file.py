@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
@@ -14,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.errors import InputError
+from tunesmith.limits import read_whole
 from tunesmith.runs.atomic import atomic_write
 
 _HEADER = "# Weights of a linear model: a hypothesis scores the sum of weight times feature.\n"
@@ -94,8 +96,13 @@ def load_weights(path: Path | str) -> tuple[dict[str, float], dict[str, Any]]:
             line=_line_of_error(str(error), text),
             remedy='write each weight as "name" = number',
         ) from error
-    except ValueError as error:  # an integer too long to be converted
-        raise InputError(f"not TOML: {error}", file=str(path)) from error
+    except ValueError:  # an integer with more digits than Python converts
+        raise InputError(
+            "a whole number with thousands of digits",
+            file=str(path),
+            line=_line_of_digits(text),
+            remedy="write weights as decimal numbers, for instance 0.5",
+        ) from None
     table = document.get("weights")
     if not isinstance(table, dict):
         raise InputError(
@@ -139,7 +146,7 @@ def _fast(text: str) -> tuple[dict[str, float], dict[str, Any]] | None:
 
 def _read(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except OSError as error:
         raise InputError(
             f"cannot read: {error.strerror or error}", file=str(path), remedy="check the path"
@@ -207,6 +214,11 @@ def _line_of_error(message: str, text: str) -> int | None:
     if found:
         return int(found[1])
     return text.count("\n") + 1 if "end of document" in message else None
+
+
+def _line_of_digits(text: str) -> int | None:
+    found = re.search(rf"(?:\d_?){{{sys.get_int_max_str_digits() + 1}}}", text)
+    return None if found is None else text.count("\n", 0, found.start()) + 1
 
 
 def _without_place(message: str) -> str:

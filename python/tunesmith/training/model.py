@@ -11,6 +11,8 @@ from typing import Any
 from tunesmith import _core
 from tunesmith._core import AtomicWriter, RuleTable
 from tunesmith.errors import InputError
+from tunesmith.limits import read_whole
+from tunesmith.runs.config import CHECKED, fingerprint
 from tunesmith.training.text import PIECES, TextSide, read_case
 
 FORMAT = 1
@@ -40,6 +42,9 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
         "",
         "[files]",
         *(f'"{name}" = {size}  # bytes' for name, size in summary["files"].items()),
+        "",
+        "[digests]",
+        *(f'"{name}" = "{_digest(folder / name)}"' for name in summary["files"]),
     ]
     for name in SIDES:
         side: Mapping[str, Any] = config[f"{name}_side"]
@@ -68,11 +73,19 @@ def _templates(folder: Path) -> list[str]:
     """Return what somebody chose for a model that is written again."""
     if not (folder / "model.toml").is_file():
         return []
-    return list(read_model(folder).get("features", {}).get("templates", []))
+    return list(_description(folder).get("features", {}).get("templates", []))
 
 
 def read_model(folder: Path) -> dict[str, Any]:
-    """Return what `model.toml` says; refuse a folder without a whole model."""
+    """Return what `model.toml` says; refuse a folder without a whole model, and files in it that
+    are not the model's own.
+    """
+    told = _description(folder)
+    _check_files(folder, told["files"], told.get("digests", {}))
+    return told
+
+
+def _description(folder: Path) -> dict[str, Any]:
     path = folder / "model.toml"
     if not path.is_file():
         raise InputError(
@@ -82,8 +95,10 @@ def read_model(folder: Path) -> dict[str, Any]:
             "it is started again",
         )
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        told = tomllib.loads(read_whole(path).decode("utf-8").replace("\r\n", "\n"))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InputError(f"not a model description: {error}", str(path), remedy=REPAIR) from None
     if told.get("format") != FORMAT:
         raise InputError(
@@ -96,6 +111,45 @@ def read_model(folder: Path) -> dict[str, Any]:
             raise InputError(f"there is no [{name}]", str(path), remedy=REPAIR)
     _check_features(told.get("features", {}), str(path))
     return told
+
+
+def _check_files(folder: Path, sizes: Mapping[str, object], digests: object) -> None:
+    """Refuse files other than those the model was made with; a missing one is named by its reader.
+
+    A model without digests was made before there were any, and is known by its sizes.
+    """
+    if not isinstance(digests, dict):
+        raise InputError("digests is not a table", str(folder / "model.toml"), remedy=REPAIR)
+    for name in {**sizes, **digests}:
+        path = inside(folder, name)
+        if not path.is_file():
+            continue
+        same = path.stat().st_size == sizes.get(name)
+        if not same or (name in digests and _digest(path) != digests[name]):
+            raise InputError(
+                "this is not the file that the model was made with: "
+                f"its {'digest' if same else 'size'} differs from the one in model.toml",
+                str(path),
+                remedy="put the model's own file back, or train the model again; if you changed "
+                "the file on purpose, correct its size and delete its digest in model.toml",
+            )
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file of the model; refuses a name that leads out of the folder."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise InputError(
+            f"the file {json.dumps(name)} is outside the model's folder",
+            str(folder / "model.toml"),
+            remedy="copy the file into the folder and name it without a path",
+        )
+    return folder / name
+
+
+def _digest(path: Path) -> str:
+    """Return a SHA-256 of a file, or of its ends where the file has a checksum of the rest."""
+    told = fingerprint(path, ends=path.suffix in CHECKED)
+    return str(told.get("sha256") or told["sha256_of_ends"])
 
 
 def _check_features(told: object, file: str) -> None:
@@ -145,18 +199,18 @@ def _side(folder: Path, name: str, told: Mapping[str, Any]) -> TextSide:
             told["language"],
             told["tokenize"],
             told["case"],
-            str(folder / told["pieces"]) if "pieces" in wanted else "",
+            str(inside(folder, told["pieces"])) if "pieces" in wanted else "",
         )
     except InputError as error:
         raise InputError(f"[{name}]: {error.message}", file, remedy=error.remedy) from None
-    return read_case(side, folder / told["truecase"]) if "truecase" in wanted else side
+    return read_case(side, inside(folder, told["truecase"])) if "truecase" in wanted else side
 
 
 def rule_tables(folder: Path) -> dict[str, RuleTable]:
     """Return the rule tables of a model by kind."""
     files = read_model(folder)["files"]
     return {
-        name.removesuffix(".rules"): RuleTable(folder / name)
+        name.removesuffix(".rules"): RuleTable(inside(folder, name))
         for name in files
         if name.endswith(".rules")
     }

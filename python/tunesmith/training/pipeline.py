@@ -115,7 +115,11 @@ def train(
     config = training.config()
     _check_texts(training)
     folder.mkdir(parents=True, exist_ok=True)
-    stages = Stages(folder, config, tell or (lambda news: None))
+    with Stages(folder, config, tell or (lambda news: None)) as stages:
+        return _train(training, folder, stages, threads)
+
+
+def _train(training: Training, folder: Path, stages: Stages, threads: int) -> dict[str, Any]:
     work = folder / "work"
     work.mkdir(exist_ok=True)
     corpus = work / "corpus.source", work / "corpus.target"
@@ -141,7 +145,7 @@ def train(
         stages.run("dev", [], partial(_dev, training, sides, tables[0], model))
     files = [*tables, model, *words, *learnt]
     summary = {"stages": stages.facts, "files": {path.name: path.stat().st_size for path in files}}
-    write_model(folder, config, summary)
+    write_model(folder, stages.config, summary)
     return summary
 
 

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
 from tunesmith.runs.atomic import TEMPORARY
 from tunesmith.runs.config import read_object
+from tunesmith.runs.lock import LOCK, Lock
 
 TICK = 1000
 """Lines between two reports."""
@@ -38,7 +39,10 @@ Progress = Callable[[str, int, int], object]
 
 
 class Stages:
-    """Which stages are done, kept beside the model so that a killed training goes on."""
+    """Which stages are done, kept beside the model so that a killed training goes on.
+
+    Refuses a folder that another training writes, until the end of the `with` block.
+    """
 
     def __init__(self, folder: Path, config: dict[str, Any], tell: Tell) -> None:
         self.file = folder / "stages.json"
@@ -46,16 +50,31 @@ class Stages:
         self.done: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
         self.tell = tell
-        begun = set(folder.glob(f".{self.file.name}.*{TEMPORARY}"))
+        # First of all: a folder of somebody else's gets no lock of ours.
+        begun = {folder / LOCK, *folder.glob(f".{self.file.name}.*{TEMPORARY}")}
+        if not self.file.exists() and set(folder.iterdir()) - begun:
+            raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
+        self._lock = Lock(folder, "model")
+        try:
+            self._begin(folder)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _begin(self, folder: Path) -> None:
         if self.file.exists():
             self._take_up(folder)
-        elif set(folder.iterdir()) - begun:
-            raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
         for place in (folder, folder / "work"):
             for leftover in place.glob(f".*{TEMPORARY}"):
                 leftover.unlink(missing_ok=True)
         # Before any work, so that the folder is known again wherever it stops.
         self._save()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
 
     @property
     def facts(self) -> dict[str, dict[str, Any]]:
