@@ -722,7 +722,12 @@ class Decoder:
 
 class Translator:
     def translate(
-        self, lines: Sequence[str], threads: int = 0, details: int = 0, markup: str = "none"
+        self,
+        lines: Sequence[str],
+        threads: int = 0,
+        details: int = 0,
+        markup: str = "none",
+        unique: bool = False,
     ) -> list[Translation]: ...
     def nbest(
         self,

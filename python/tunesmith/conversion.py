@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from tunesmith import _core
-from tunesmith.errors import InputError
+from tunesmith.errors import InputError, check_regular
 
-CACHE = "tunesmith-cache"
-CONVERSION = "2"
+CONVERSION = "3"
 """Counts up when the same text becomes another file."""
 
 
@@ -23,17 +23,28 @@ def cached(
     make: Callable[[Path], object],
     tell: Callable[[str], object],
 ) -> Path:
+    """Return what `make` makes of text files, made when first asked for.
+
+    It is known by path, size and time of the files. Several threads and processes may ask at the
+    same time: each makes a file of its own and moves it into place whole.
+    """
     facts = [_core.__version__, CONVERSION]
     for text in texts:
+        check_regular(text)
         told = text.stat()
         facts += [str(text.resolve()), str(told.st_size), str(told.st_mtime_ns)]
     key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
     out = folder / f"{texts[0].name.split('.')[0]}-{key}{ending}"
     if not out.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"converted files cannot be kept here: {error.strerror}"
+            raise InputError(
+                message, str(folder), remedy="name a folder with --cache DIR"
+            ) from None
+        part = out.with_name(f"{out.stem}.{uuid4().hex}{ending}")
         tell(f"converting {', '.join(map(str, texts))}, once, to {out}")
-        # Nobody sees a file that is not whole, and two who make it do not meet.
-        part = out.with_name(f"{out.stem}.{os.getpid()}{ending}")
         try:
             make(part)
             part.replace(out)
@@ -54,9 +65,9 @@ def from_cache(*files: Path) -> Iterator[None]:
         raise InputError(error.message, error.file, error.line, remedy) from None
 
 
-def cache_beside(beside: Path) -> Path:
-    # Root may write anywhere, but a folder without any right to write is not meant to be.
-    if os.access(beside, os.W_OK) and beside.stat().st_mode & 0o222:
-        return beside / CACHE
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tunesmith"
+def user_cache() -> Path:
+    """Return the folder of the user's cache for files of ours."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    # The specification wants a path that is not absolute to be ignored.
+    known = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+    return known / "tunesmith"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from os import PathLike
+from pathlib import Path
+
 
 class InputError(ValueError):
     """An input that cannot be used; reads as ``file:line: message (remedy)``."""
@@ -29,3 +32,13 @@ class InputError(ValueError):
 
 class WithoutEffect(UserWarning):
     """Weights that a model cannot use."""
+
+
+def check_regular(path: str | PathLike[str]) -> None:
+    """Refuse a pipe or a device as a file of a model: opening one may wait for ever.
+
+    What is not there, and folders, are for the reader to refuse.
+    """
+    file = Path(path)
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise InputError("not a regular file", str(file), remedy="give a file on a disk")

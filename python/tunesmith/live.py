@@ -148,7 +148,8 @@ def tune_live(
     algorithm = tuner if tuner is not None else make_tuner(name, options)
     _check(seed, threads, keep, heldout, iterations)
     directory = None if run is None else RunDirectory(run)
-    setup = Setup(measure, bounds or {}, dict(fixed or {}), threads, seed)
+    held = {**_held(source, fixed or {}, bounds or {}), **(fixed or {})}
+    setup = Setup(measure, bounds or {}, held, threads, seed)
     named = _named(source, setup)
     loop: Loop
     if isinstance(algorithm, Online) and algorithm.live and isinstance(source, Live) and not merged:
@@ -354,6 +355,19 @@ def _check(
         )
     if iterations is not None and iterations < 1:
         raise InputError(f"{iterations} iterations", remedy="give at least one")
+
+
+def _held(source: Source, fixed: Mapping[str, float], bounds: Bounds) -> Mapping[str, float]:
+    """Return the weights that the model itself wants to stay; refuse limits for absent features."""
+    if not isinstance(source, Live):
+        return {}
+    model = source.model
+    for name in model.absent:
+        if name in fixed or name in bounds:
+            raise no_feature(
+                name, [each for each in model.decoder.dense if each not in model.absent]
+            )
+    return model.fixed
 
 
 def _named(source: Source, setup: Setup) -> list[str]:

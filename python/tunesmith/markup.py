@@ -6,6 +6,7 @@ import re
 from html import unescape
 from xml.sax.saxutils import escape
 
+from tunesmith.errors import InputError
 from tunesmith.training.text import TextSide
 
 MARKUP = ("none", "exclusive", "inclusive", "ignore")
@@ -16,6 +17,24 @@ _GIVEN = re.compile(r"""(\b(?:translation|english)\s*=\s*)(["'])(.*?)\2""")
 _ENTITY = re.compile(r"""(\bentity\s*=\s*)(["'])(.*?)\2""")
 _XML = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]+|#[xX][0-9a-fA-F]+);")
 _QUOTES = {'"': "&quot;", "'": "&apos;"}
+
+# A word lattice or confusion network of Moses: ((('a',1.0,1),),)
+_LATTICE = re.compile(r"""\s*\(\s*\(\s*\(\s*['"].*\)\s*,?\s*\)\s*,?\s*\)\s*""")
+_GRAMMAR = re.compile(r"\s*<seg\b[^>]*\bgrammar\s*=")
+
+
+def refuse_lattice(line: str, file: str, number: int) -> None:
+    """Refuse input of other decoders that plain words would be made of."""
+    if _LATTICE.fullmatch(line):
+        remedy = "give one plain sentence per line, such as the best path of the lattice"
+        raise InputError("a word lattice in place of a sentence", file, number, remedy)
+    if _GRAMMAR.match(line):
+        raise InputError(
+            "a sentence with a grammar of its own",
+            file,
+            number,
+            "give the sentence without <seg>, and one grammar for all with --cdec-grammar",
+        )
 
 
 def marked(line: str, source: TextSide, target: TextSide, escaped: bool) -> str:

@@ -11,46 +11,37 @@ from pathlib import Path
 from typing import NoReturn
 
 from tunesmith import _core
-from tunesmith._core import Lines, RuleTable
-from tunesmith.conversion import cache_beside, cached
-from tunesmith.errors import InputError
+from tunesmith._core import Lines
+from tunesmith.conversion import cached, user_cache
+from tunesmith.errors import InputError, check_regular
 from tunesmith.features import Weights
 from tunesmith.formats.base import parse_number
 from tunesmith.formats.weights import block_names, read_moses_ini
+from tunesmith.moses_sections import (
+    HIERARCHICAL,
+    LANGUAGE_MODELS,
+    OFF,
+    ON,
+    OPTION_REMEDIES,
+    OPTIONS,
+    PENALTIES,
+    SECTIONS,
+    SHORT,
+    SUPPORTED,
+    TABLES,
+)
 from tunesmith.training.rules import import_moses
 
-PENALTIES = ("UnknownWordPenalty", "WordPenalty", "PhrasePenalty", "Distortion")
-LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM")
-REORDERING = ("wbe-msd-bidirectional-fe", "wbe-msd-bidirectional-fe-allff")
 PHRASE_SCORES, ORIENTATIONS = 4, 6
-SUPPORTED = (*PENALTIES, "PhraseDictionaryMemory", "LexicalReordering", "KENLM")
+DIGITS = 9
+"""Of a number in a configuration, at most."""
 MARKUP = {
     "exclusive": "exclusive",
     "inclusive": "inclusive",
     "ignore": "ignore",
     "pass-through": "none",
 }
-SHORT = {
-    "b": "beam-threshold",
-    "cbp": "cube-pruning-pop-limit",
-    "dl": "distortion-limit",
-    "s": "stack",
-    "xi": "xml-input",
-}
-# Sections that do not bear on which translation is best, or say what is so in any case.
-WITHOUT_EFFECT = (
-    "input-factors",
-    "mapping",
-    "threads",
-    "v",
-    "verbose",
-    "feature",
-    "weight",
-    "weight-file",
-    "n-best-list",
-    "input-file",
-    "output-search-graph",
-)
+SEARCHES = {0: "stacks", 1: "cube pruning"}
 
 
 @dataclass(frozen=True)
@@ -76,8 +67,10 @@ class Config:
     weights: Weights
     settings: dict[str, float]
     markup: str
-    remarks: list[str]
-    """What was not understood, and has no effect."""
+    absent: dict[str, float]
+    """Weights of features that every decoder of ours has and the configuration has not."""
+    fixed: dict[str, float]
+    """Weights that are not to be tuned: those above, and of features with tuneable=false."""
 
 
 @dataclass
@@ -92,8 +85,8 @@ class _Feature:
 class _Reader:
     ini: Path
     features: list[_Feature] = field(default_factory=list)
-    sections: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The first line of each."""
+    sections: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """Values and their lines."""
     weights: list[tuple[str, int, int]] = field(default_factory=list)
     """Label, number of weights, line."""
 
@@ -101,16 +94,16 @@ class _Reader:
         section = ""
         for number, line in enumerate(Lines(self.ini), 1):
             text = line.split("#", 1)[0].strip()
-            if heading := re.fullmatch(r"\[(.+)\]", text):
-                section = SHORT.get(heading[1], heading[1])
-                self.sections.setdefault(section, ("", number))
-            elif text and section == "feature":
-                self._feature(text, number)
-            elif text and section == "weight":
-                label, *values = text.split()
-                self.weights.append((label.removesuffix("="), len(values), number))
-            elif text and not self.sections.get(section, ("", 0))[0]:
-                self.sections[section] = (text, number)
+            if heading := re.match(r"\[([^\]]*)\]", text):
+                section = heading[1]
+            elif text:
+                # As in Moses, a section without a value is no section.
+                self.sections.setdefault(section, []).append((text, number))
+                if section == "feature":
+                    self._feature(text, number)
+                elif section == "weight":
+                    label, *values = text.split()
+                    self.weights.append((label.removesuffix("="), len(values), number))
 
     def _feature(self, text: str, number: int) -> None:
         kind, *given = text.split()
@@ -119,25 +112,79 @@ class _Reader:
             key, equals, value = option.partition("=")
             if not equals:
                 self.refuse(f"{option} is not name=value", number, "write name=value")
+            if key in options:
+                self.refuse(f"{key}= is given twice", number, "keep one of the two")
             options[key] = value
         count = sum(feature.kind == kind for feature in self.features)
         label = options.get("name", f"{kind}{count}")
         self.features.append(_Feature(kind, label, options, number))
 
+    def check_sections(self) -> None:
+        """Refuse sections that would change the output, and those that Moses does not know."""
+        for name, values in self.sections.items():
+            text, line = values[0]
+            if not name:
+                self.refuse(f"{text!r} stands before any section", line, "write its [section]")
+            known = SECTIONS.get(SHORT.get(name, name))
+            if known is None:
+                self.refuse(
+                    f"[{name}] is no section of Moses", line, "correct its name, or take it out"
+                )
+            if name in SHORT:
+                if known.use != "ignored":
+                    self.refuse(
+                        f"[{name}] has no effect in a file: it is an option of the command line",
+                        line,
+                        f"write [{SHORT[name]}], or take it out",
+                    )
+            elif known.use == "refused":
+                for text, line in values:
+                    if " ".join(text.lower().split()) not in known.harmless:
+                        message = f"[{name}] {text} is not supported"
+                        self.refuse(message, line, known.remedy)
+
+    def is_on(self, section: str) -> bool:
+        """Return whether a switch is turned on. Refuses what is neither true nor false."""
+        for text, line in self.sections.get(section, [])[:1]:
+            if text.lower() not in ON | OFF:
+                self.refuse(f"[{section}] {text!r}", line, "write true or false")
+            return text.lower() in ON
+        return False
+
+    def check_mapping(self, table: str) -> None:
+        """Refuse other steps than one translation with the table."""
+        steps = self.sections.get("mapping", [])
+        for place, (text, line) in enumerate(steps):
+            if place or " ".join(text.split()) not in ("0 T 0", "T 0", f"0 {table}"):
+                self.refuse(
+                    f"[mapping] {text} is not supported",
+                    line,
+                    "keep one step, 0 T 0: one table translates all words",
+                )
+
     def refuse(self, message: str, line: int | None, remedy: str) -> NoReturn:
         raise InputError(message, str(self.ini), line, remedy)
 
-    def one(self, kinds: Callable[[str], bool], what: str) -> _Feature | None:
-        """Return the only feature of a kind."""
-        found = [feature for feature in self.features if kinds(feature.kind)]
+    def one(self, kinds: tuple[str, ...], what: str, instead: str) -> _Feature | None:
+        """Return the only feature of some kinds."""
+        found = [feature for feature in self.features if feature.kind in kinds]
         if len(found) > 1:
-            self.refuse(f"a second {what}", found[1].line, "keep one of them")
+            remedy = f"take this line and the weights of {found[1].label} out, {instead}"
+            self.refuse(f"a second {what}", found[1].line, remedy)
         return found[0] if found else None
+
+    def count(self, feature: _Feature, key: str, default: int) -> int:
+        """Return a number among the options of a feature."""
+        text = feature.options.get(key, str(default))
+        if not text.isdecimal() or len(text) > DIGITS:
+            remedy = f"give a number of at most {DIGITS} digits"
+            self.refuse(f"{key}={text}", feature.line, remedy)
+        return int(text)
 
     def part(self, feature: _Feature, size: int | None) -> Part:
         """Return a feature with its file; one that lacks its compression is found.
 
-        Without a size the configuration may give any.
+        Without a size the feature has as many values as its table has scores.
         """
         given = feature.options.get("path")
         if given is None:
@@ -145,6 +192,8 @@ class _Reader:
         path = self.ini.parent / given
         stem = path.with_suffix("") if path.suffix in (".minphr", ".minlexr") else path
         tried = [path, stem, *(stem.with_name(stem.name + end) for end in (".gz", ".zst"))]
+        for each in tried:
+            check_regular(each)
         found = next((each for each in tried if each.is_file() and each.suffix[:4] != ".min"), None)
         if found is None:
             self.refuse(
@@ -152,17 +201,21 @@ class _Reader:
                 feature.line,
                 "give the text file that it was made from, plain or gzipped",
             )
-        count = feature.options.get("num-features", str(size or PHRASE_SCORES))
-        if not count.isdecimal():
-            self.refuse(f"num-features={count}", feature.line, "give a number")
-        if size not in (None, int(count)):
+        count = self.count(feature, "num-features", size or PHRASE_SCORES)
+        if size is None:
+            size = _scores(found)
+            if count != size:
+                message = f"num-features={count}, but {found} has {size} scores"
+                remedy = f"write num-features={size}, and as many weights"
+                self.refuse(message, feature.line, remedy)
+        if count != size:
             message = f"num-features={count}, but {feature.kind} has {size}"
             self.refuse(message, feature.line, f"write num-features={size}")
-        return Part(feature.label, found, int(count), feature.line)
+        return Part(feature.label, found, count, feature.line)
 
     def number(self, section: str, default: float) -> float:
         """Return the number that stands in a section; refuse one that means nothing there."""
-        text, line = self.sections.get(section, (str(default), 0))
+        text, line = self.sections.get(section, [(str(default), 0)])[0]
         value = parse_number(text)
         whole = section != "beam-threshold"
         least = -1 if section == "distortion-limit" else 0
@@ -174,7 +227,7 @@ class _Reader:
 
     def markup(self) -> str:
         """Return what tags in the text mean."""
-        text, line = self.sections.get("xml-input", ("", 0))
+        text, line = self.sections.get("xml-input", [("", 0)])[0]
         if text and text not in MARKUP:
             self.refuse(f"[xml-input] {text!r}", line, f"use one of {', '.join(MARKUP)}")
         return MARKUP.get(text, "none")
@@ -183,59 +236,113 @@ class _Reader:
 def read_config(ini: Path) -> Config:
     """Return what a configuration of Moses asks for.
 
-    Paths are relative to it. Refuses features and kinds of search that are not supported, features
-    without weights, weights without features, and files that are not there.
+    Paths are relative to it. Refuses features, options and sections that would change the output
+    and are not supported, features without weights, weights without features, and files that are
+    not there.
     """
+    check_regular(ini)
     reader = _Reader(ini)
     reader.read()
+    reader.check_sections()
     for feature in reader.features:
-        _supported(reader, feature)
-    phrases = reader.one(lambda kind: kind.startswith("PhraseDictionary"), "phrase table")
-    lm = reader.one(lambda kind: kind in LANGUAGE_MODELS, "language model")
+        _check_feature(reader, feature)
+    phrases = reader.one(
+        TABLES, "phrase table", "and its step of [mapping], or train one model on all the text"
+    )
+    lm = reader.one(
+        LANGUAGE_MODELS,
+        "language model",
+        "or make one model of all the text with tunesmith lm estimate",
+    )
     if phrases is None or lm is None:
         reader.refuse(
             "no phrase table" if phrases is None else "no language model",
             None,
             "describe it in [feature], as PhraseDictionaryMemory or KENLM",
         )
-    reordering = reader.one(lambda kind: kind == "LexicalReordering", "reordering model")
+    reordering = reader.one(
+        ("LexicalReordering",), "reordering model", "or train one model on all the text"
+    )
+    reader.check_mapping(phrases.label)
     parts = (
         reader.part(phrases, None),
         reader.part(lm, 1),
         None if reordering is None else reader.part(reordering, ORIENTATIONS),
     )
-    weights = _weights(reader, {part.label: part.size for part in parts if part is not None})
-    used = {*WITHOUT_EFFECT, *_SETTINGS, "search-algorithm", "ttable-limit", "xml-input"}
-    return Config(
-        ini,
-        *parts,
-        weights,
-        _settings(reader, phrases),
-        reader.markup(),
-        [
-            f"{ini}:{line}: [{name}] is not known here and has no effect"
-            for name, (_, line) in reader.sections.items()
-            if name not in used
-        ],
+    sizes = {part.label: part.size for part in parts if part is not None}
+    weights = _weights(reader, sizes)
+    # Features that are there have weights, but Moses knows one for unknown words itself.
+    given = read_moses_ini(ini)
+    names = [f"{kind}0" for kind in PENALTIES]
+    absent = {name: weights.get(name, 0.0) for name in names if name not in given}
+    fixed = {**absent, **_not_tuned(reader, sizes, weights)}
+    return Config(ini, *parts, weights, _settings(reader, phrases), reader.markup(), absent, fixed)
+
+
+def _scores(table: Path) -> int:
+    """Return how many scores the first line of a phrase table has."""
+    for line in Lines(table):
+        fields = line.split("|||")
+        # Whoever converts the table says what is wrong with a line.
+        return len(fields[2].split()) if len(fields) > 2 else 0
+    raise InputError(
+        "the phrase table is empty",
+        str(table),
+        remedy="give the table that was trained, or train it again",
     )
 
 
-def _supported(reader: _Reader, feature: _Feature) -> None:
-    kind, label = feature.kind, feature.label
-    if kind in PENALTIES:
-        if label != f"{kind}0":
-            reader.refuse(f"{kind} with the name {label}", feature.line, f"call it {kind}0")
-    elif kind == "LexicalReordering":
-        model = feature.options.get("type", "")
-        if model not in REORDERING:
-            remedy = f"those supported are {' and '.join(REORDERING)}"
-            reader.refuse(f"{label} has the type {model!r}", feature.line, remedy)
-    elif not kind.startswith("PhraseDictionary") and kind not in LANGUAGE_MODELS:
+def _check_feature(reader: _Reader, feature: _Feature) -> None:
+    """Refuse a feature, or options of one, that would change the output and are not supported."""
+    kind, label, line = feature.kind, feature.label, feature.line
+    if kind not in OPTIONS:
+        instead = "write PhraseDictionaryMemory, and path= its text table"
         reader.refuse(
             f"the feature {kind} is not supported",
-            feature.line,
-            f"take it and its weight out; those supported are {', '.join(SUPPORTED)}",
+            line,
+            instead
+            if kind.startswith("PhraseDictionary") or kind == "ProbingPT"
+            else f"take it and its weight out; those supported are {', '.join(SUPPORTED)}",
         )
+    if kind in PENALTIES:
+        if any(other.kind == kind and other.line < line for other in reader.features):
+            remedy = f"take it out, and add its weight to that of {kind}0"
+            reader.refuse(f"a second {kind}", line, remedy)
+        if label != f"{kind}0":
+            reader.refuse(f"{kind} with the name {label}", line, f"call it {kind}0")
+        if reader.count(feature, "num-features", 1) != 1:
+            reader.refuse(f"{label} has one value", line, "write num-features=1")
+    if any(other.label == label and other.line < line for other in reader.features):
+        reader.refuse(f"a second feature with the name {label}", line, "give it another name")
+    for key, value in feature.options.items():
+        allowed = OPTIONS[kind].get(key)
+        if allowed is None or (allowed and value.lower() not in allowed):
+            remedy = OPTION_REMEDIES.get(key, "take it out")
+            message = f"{label} has the {key} {value!r}, which is not supported"
+            reader.refuse(message, line, remedy)
+    if kind == "LexicalReordering" and "type" not in feature.options:
+        reader.refuse(f"{label} has no type=", line, OPTION_REMEDIES["type"])
+
+
+def _not_tuned(reader: _Reader, sizes: dict[str, int], weights: Weights) -> dict[str, float]:
+    """Return the weights that the configuration wants to stay as they are."""
+    found = {}
+    for feature in reader.features:
+        names = block_names(feature.label, sizes.get(feature.label, 1))
+        flags = ["0"] * len(names)
+        if feature.options.get("tuneable", "true").lower() in ON:
+            given = feature.options.get("tuneable-components")
+            flags = ["1"] * len(names) if given is None else given.lower().split(",")
+        if len(flags) != len(names) or not {*flags} <= ON | OFF:
+            reader.refuse(
+                f"tuneable-components={feature.options['tuneable-components']}",
+                feature.line,
+                f"write {len(names)} flags, 0 or 1, with commas between them",
+            )
+        for name, flag in zip(names, flags, strict=True):
+            if flag in OFF:
+                found[name] = weights[name]
+    return found
 
 
 def _weights(reader: _Reader, sizes: dict[str, int]) -> Weights:
@@ -259,6 +366,11 @@ def _weights(reader: _Reader, sizes: dict[str, int]) -> Weights:
         found = [name for name in names[feature.label] if name in given]
         if len(found) < len(names[feature.label]):
             miscounted(feature.label, len(found), feature.line)
+    for name, weight in given.items():
+        if weight and name not in single and name != "UnknownWordPenalty0":
+            remedy = "take it out of the file: sparse features of Moses are not supported"
+            line = reader.sections.get("weight-file", [("", 0)])[0][1]
+            reader.refuse(f"the file of sparse weights has one for {name}", line, remedy)
     return Weights(given, file=str(reader.ini))
 
 
@@ -266,7 +378,7 @@ def _weights(reader: _Reader, sizes: dict[str, int]) -> Weights:
 _SETTINGS = {
     "stack": ("stack", 200.0),
     "cube-pruning-pop-limit": ("pop_limit", 1000.0),
-    "distortion-limit": ("distortion_limit", 6.0),
+    "distortion-limit": ("distortion_limit", -1.0),
     "max-phrase-length": ("phrase_limit", 20.0),
     "beam-threshold": ("threshold", 1e-5),
 }
@@ -280,15 +392,20 @@ def _settings(reader: _Reader, phrases: _Feature) -> dict[str, float]:
     ratio = settings["threshold"]
     settings["threshold"] = -log(ratio) if 0 < ratio < 1 else 1e9
     algorithm = reader.number("search-algorithm", 0)
-    if algorithm not in (0, 1):
-        line = reader.sections["search-algorithm"][1]
-        reader.refuse(f"search algorithm {algorithm:g}", line, "use 0 (stacks) or 1 (cube pruning)")
+    if algorithm not in SEARCHES:
+        line = reader.sections["search-algorithm"][0][1]
+        known = " or ".join(f"{number} ({name})" for number, name in SEARCHES.items())
+        remedy = f"use {known} with a phrase table; for hierarchical rules, {HIERARCHICAL}"
+        reader.refuse(f"search algorithm {algorithm:g}", line, remedy)
     if algorithm == 0:
         settings["pop_limit"] = 0
-    limit = phrases.options.get("table-limit")
-    if limit is not None and not limit.isdecimal():
-        reader.refuse(f"table-limit={limit}", phrases.line, "give a number")
-    settings["table_limit"] = reader.number("ttable-limit", 20) if limit is None else float(limit)
+    limit = reader.number("ttable-limit", 20)
+    if "table-limit" in phrases.options:
+        limit = reader.count(phrases, "table-limit", 0)
+    # With one table this limit comes after the other, and in the same order.
+    most = reader.number("max-trans-opt-per-coverage", 5000)
+    settings["table_limit"] = min(filter(None, (limit, most)), default=0)
+    settings["drop_unknown"] = float(reader.is_on("drop-unknown"))
     return settings
 
 
@@ -297,10 +414,10 @@ def converted(
 ) -> tuple[Path, Path]:
     """Return the phrase table and the language model in our form, made when first asked for.
 
-    They lie in `cache`, or next to the configuration, or in the user's cache if that folder is not
-    to be written to, and are known by path, size and time of the text files.
+    They lie in `cache`, or in the user's cache, and are known by path, size and time of the text
+    files.
     """
-    folder = cache or cache_beside(config.ini.parent)
+    folder = cache or user_cache()
     phrases, lm = config.phrases.path, config.lm.path
     orders = None if config.reordering is None else config.reordering.path
     texts = [phrases] if orders is None else [phrases, orders]
@@ -316,18 +433,4 @@ def _import(phrases: Path, orders: Path | None, out: Path) -> None:
             "the phrase table is empty",
             str(phrases),
             remedy="give the table that was trained, or train it again",
-        )
-
-
-def check_scores(config: Config, table: Path) -> None:
-    """Refuse a phrase table with other scores than the configuration says."""
-    columns = RuleTable(table, verify=False).columns
-    found = sum(scale == "probability" for _, scale in columns)
-    found -= 0 if config.reordering is None else ORIENTATIONS
-    if found != config.phrases.size:
-        raise InputError(
-            f"num-features={config.phrases.size}, but {config.phrases.path} has {found} scores",
-            str(config.ini),
-            config.phrases.line,
-            f"write num-features={found}, and as many weights",
         )

@@ -96,9 +96,12 @@ class Live:
         self.references = [
             [prepare(text) for text in references_of(texts)] for texts in self.raw_references
         ]
-        # Tuners change the size of weights, and with it what a difference of scores means.
+        # Tuners change the size of weights, and with it what a difference of scores means. A
+        # configuration of Moses has a threshold of its own, which whoever decodes with the tuned
+        # weights will have too.
         known = [name for name, _ in self.model.decoder.settings]
-        wide = {"threshold": inf} if "threshold" in known else {}
+        own = "threshold" not in known or "threshold" in self.model.settings
+        wide = {} if own else {"threshold": inf}
         self.settings = {**wide, **self.settings}
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)

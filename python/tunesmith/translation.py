@@ -22,11 +22,11 @@ from typing import Self, TypeVar
 
 from tunesmith import _core, moses
 from tunesmith._core import Derivation, Step
-from tunesmith.conversion import cache_beside, cached, from_cache
-from tunesmith.errors import InputError, WithoutEffect
+from tunesmith.conversion import cached, from_cache, user_cache
+from tunesmith.errors import InputError, WithoutEffect, check_regular
 from tunesmith.features import Weights
 from tunesmith.formats.base import Report
-from tunesmith.markup import marked, without_tags
+from tunesmith.markup import marked, refuse_lattice, without_tags
 from tunesmith.model_weights import Kind, kind_of, templates_of, untuned, without_effect
 from tunesmith.spaces import Bins, Forests, Pools, check_range
 from tunesmith.templates import SETS, Template, template_of
@@ -54,6 +54,7 @@ LISTED = 100_000
 MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
+BAD_TEXT = "no plain text"
 
 _PLAIN = TextSide()
 
@@ -82,7 +83,7 @@ class Pace:
         self.size = max(self._least, min(self._most, int(lines / max(seconds, 1e-6))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """What translates, without weights of your own: rules, language model, how text is prepared."""
 
@@ -96,15 +97,27 @@ class Model:
     target: TextSide = _PLAIN
     settings: Mapping[str, float] = field(default_factory=dict)
     markup: str = "none"
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Weights that tuning leaves as they are."""
+    absent: Sequence[str] = ()
+    """Features among them that a configuration of Moses does not have."""
     escaped: bool = True
     """Whether `&lt;` in marked text is a <; models of Moses have words that are written so."""
     templates: Sequence[str] = ()
     """Templates and sets that are turned on."""
     own: Sequence[Template] = ()
     """Templates that are written in Python."""
-    make: Callable[[Sequence[str]], _core.Decoder] | None = field(default=None, repr=False)
+    make: Callable[[Sequence[str]], _core.Decoder] | None = None
     """Makes the decoder with other templates turned on, where there are some to turn on."""
-    _others: dict[tuple[str, ...], Model] = field(default_factory=dict, repr=False, compare=False)
+    _others: dict[tuple[str, ...], Model] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        """Return a short line: weights may be millions."""
+        sparse = f", templates={list(self.templates)}" if self.templates else ""
+        return (
+            f"<Model kind={self.kind} features={len(self.decoder.dense)} "
+            f"weights={len(self.weights)} tuned={self.tuned}{sparse}>"
+        )
 
     @classmethod
     def load(
@@ -166,24 +179,22 @@ class Model:
     ) -> Self:
         """Load what a Moses configuration describes, with Moses' names, weights and settings.
 
-        Its text files are converted once, into `cache`, or a folder next to the configuration, or
-        the user's cache where that cannot be written to; `tell` hears of it. Refuses, by name and
-        line, features that are not supported.
+        Its text files are converted once, into `cache` or the user's cache; `tell` hears of it.
+        Refuses, by name and line, what would change the output and is not supported.
         """
         config = moses.read_config(Path(ini))
-        for line in config.remarks:
-            tell(line)
         table, lm = moses.converted(config, None if cache is None else Path(cache), tell)
         labels = (config.lm.label, config.phrases.label, config.phrases.size)
         reordering = config.reordering.label if config.reordering else None
         with from_cache(table, lm):
-            moses.check_scores(config, table)
             decoder = _core.Decoder.phrase(table, lm, moses=(*labels, reordering))
         return cls(
             decoder,
             config.weights,
             settings=config.settings,
             markup=config.markup,
+            fixed=config.fixed,
+            absent=list(config.absent),
             escaped=False,
         )
 
@@ -201,7 +212,7 @@ class Model:
         Text files are converted once, as those of Moses are.
         """
         rules, model = Path(grammar), Path(lm)
-        folder = cache_beside(rules.parent) if cache is None else Path(cache)
+        folder = user_cache() if cache is None else Path(cache)
 
         def convert(out: Path) -> None:
             if not import_cdec(rules, out).entries:
@@ -328,6 +339,7 @@ def _names(given: Sequence[Found]) -> list[Found]:
 def _own_weights(folder: Path, kind: Kind) -> Weights | None:
     """Return the weights in a model directory, if there are some for rules of this kind."""
     path = folder / WEIGHTS
+    check_regular(path)
     if not path.is_file():
         return None
     weights = Weights.load(path)
@@ -463,6 +475,7 @@ class Translator:
         *,
         threads: int = 0,
         details: int = 0,
+        unique: bool = False,
         markup: str = "none",
         first: int = 1,
         file: str = "input",
@@ -470,13 +483,14 @@ class Translator:
     ) -> list[Translation]:
         """Return the translations of lines, all at once.
 
-        `first` and `file` say where errors are; `report` counts bad lines that are to be skipped.
+        With `unique`, the `details` best derivations have different strings. `first` and `file` say
+        where errors are; `report` counts bad lines that are to be skipped.
         """
-        words = self.prepared(lines, markup)
+        words = self._words(lines, markup, first, file, report)
         _check_counts(threads=threads, details=details)
 
         def found() -> list[_core.Translation]:
-            return self._core.translate(words, threads, details, markup)
+            return self._core.translate(words, threads, details, markup, unique)
 
         translations = _checked(found, words, first, file, report)
         return [
@@ -510,7 +524,7 @@ class Translator:
         With `unique` each string comes once, with its best derivation; with `links` word alignments
         stand behind the scores.
         """
-        words = self.prepared(lines, markup)
+        words = self._words(lines, markup, first, file, report)
         _check_counts(threads=threads, k=k)
 
         def found() -> _core.Pools:
@@ -530,7 +544,7 @@ class Translator:
         report: Report | None = None,
     ) -> Forests:
         """Return everything that was found for each line, in the model's words."""
-        words = self.prepared(lines, markup)
+        words = self._words(lines, markup, first, file, report)
         _check_counts(threads=threads)
 
         def found() -> _core.Forests:
@@ -558,7 +572,7 @@ class Translator:
         what leads to the references, or to the beginning of one, is there, and all of it. Refuses
         hierarchical models.
         """
-        words = self.prepared(lines, markup)
+        words = self._words(lines, markup, first, file, report)
         wanted = None if forced is None else self._references(forced)
         _check_counts(threads=threads)
 
@@ -587,7 +601,7 @@ class Translator:
         reached from its beginning. Only the distortion limit prunes: without one, long sentences
         take very long. Refuses hierarchical models.
         """
-        words = self.prepared(lines, markup)
+        words = self._words(lines, markup, first, file, report)
         wanted = self._references(references)
         _check_counts(threads=threads, k=k)
 
@@ -606,6 +620,14 @@ class Translator:
         """Return what each feature adds to the score, the largest first."""
         each = {name: value * self.weights.get(name, 0.0) for name, value in derivation.features}
         return dict(sorted(each.items(), key=lambda item: -abs(item[1])))
+
+    def _words(
+        self, lines: Sequence[str], markup: str, first: int, file: str, report: Report | None
+    ) -> list[str]:
+        """Return prepared lines; a bad one raises with its place, or is counted and made empty."""
+        _refuse_string(lines)
+        texts = list(lines)
+        return _checked(lambda: self.prepared(texts, markup), texts, first, file, report, BAD_TEXT)
 
     def prepared(self, lines: Iterable[str], markup: str = "none") -> list[str]:
         """Return lines as the model sees them; what is inside tags is left as it is.
@@ -640,6 +662,7 @@ def _texts(lines: Iterable[str]) -> list[str]:
     for number, line in enumerate(found, 1):
         try:
             line.encode()
+            refuse_lattice(line, "input", number)
         except UnicodeEncodeError as error:
             message = f"a lone surrogate, {line[error.start]!r}"
             remedy = "decode the text as what it is, without errors='surrogateescape'"
@@ -656,7 +679,12 @@ def _check_counts(**counts: int) -> None:
 
 
 def _checked(
-    find: Callable[[], Found], words: list[str], first: int, file: str, report: Report | None
+    find: Callable[[], Found],
+    words: list[str],
+    first: int,
+    file: str,
+    report: Report | None,
+    reason: str = BAD_MARKUP,
 ) -> Found:
     """Return what is found; a bad line raises with its place, or is counted and made empty."""
     while True:
@@ -666,5 +694,5 @@ def _checked(
             if error.line is None:
                 raise
             place = InputError(error.message, file, first + error.line - 1, error.remedy)
-            (report or Report()).bad(BAD_MARKUP, place)
+            (report or Report()).bad(reason, place)
             words[error.line - 1] = ""

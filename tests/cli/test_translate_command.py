@@ -124,6 +124,7 @@ def test_reasons_add_up_to_the_score(model: Path, kind: str) -> None:
     (told,) = objects(translated(model, text, "--json", "--explain", "--kind", kind))
     best, other = told["derivations"]
     assert best["score"] >= other["score"]
+    assert best["target"] != other["target"]
     assert told["score"] == best["score"]
     for each in (best, other):
         assert sum(each["contributions"].values()) == pytest.approx(each["score"], abs=1e-5)
@@ -288,6 +289,36 @@ def test_bad_markup_is_refused_or_skipped(model: Path) -> None:
     assert "bad markup: 1" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("((('a',1.0,1),),(('b',0.5,1),('c',0.5,1),),)", "a word lattice in place of a sentence"),
+        ('<seg grammar="g.gz" id="0"> ein haus </seg>', "a sentence with a grammar of its own"),
+    ],
+)
+def test_input_of_other_decoders_is_refused_or_skipped(
+    model: Path, line: str, message: str
+) -> None:
+    text = f"Ein Haus.\n{line}\n(Ein Buch.)\n"
+    for options in ((), ("--tokenized",), ("--mbr", "bleu"), ("--markup", "ignore")):
+        ran = translated(model, text, *options)
+        assert ran.code == 2
+        assert f"input:2: {message} (give " in ran.err
+    ran = translated(model, text, "--skip-bad")
+    assert ran.out.splitlines()[:2] == ["A house.", ""]
+    assert "no plain text: 1" in ran.err
+
+
+@pytest.mark.parametrize("name", ["phrases.rules", "lm.tlm", "model.toml", "weights.toml"])
+def test_pipes_are_no_files_of_a_model(model: Path, tmp_path: Path, name: str) -> None:
+    own = shutil.copytree(model, tmp_path / "model")
+    (own / name).unlink(missing_ok=True)
+    os.mkfifo(own / name)
+    ran = translated(own, "Ein Haus.\n")
+    assert ran.code == 2
+    assert f"{name}: not a regular file (give a file on a disk)" in ran.err
+
+
 def test_bad_lines_have_no_score(model: Path, tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_bytes(b"Ein <b\n\nEin \xff\nEin Haus.\n")
@@ -341,7 +372,7 @@ def test_a_bad_line_is_counted_once(model: Path, tmp_path: Path, option: str) ->
 
 def test_long_sentences_are_cut_and_told(model: Path, tmp_path: Path) -> None:
     text = "Ein Haus.\n" + "Das Haus ist alt, " * 5 + "\n"
-    ran = translated(model, text, "--set", "max_words=6", "--json", "--explain")
+    ran = translated(model, text, "--search", "max_words=6", "--json", "--explain")
     short, long = objects(ran)
     assert short["pieces"] == 1
     assert long["pieces"] > 1
@@ -349,7 +380,7 @@ def test_long_sentences_are_cut_and_told(model: Path, tmp_path: Path) -> None:
     spans = [phrase["span"] for phrase in long["derivations"][0]["phrases"]]
     assert spans == sorted(spans)
     lists = ("--nbest", 2, "--nbest-out", tmp_path / "lists")
-    assert "input:2: a long" in translated(model, text, "--set", "max_words=6", *lists).err
+    assert "input:2: a long" in translated(model, text, "--search", "max_words=6", *lists).err
 
 
 def test_text_may_be_compressed(model: Path, tmp_path: Path) -> None:
@@ -448,7 +479,7 @@ def test_an_interruption_is_heard_within_a_sentence(
     model: Path, tmp_path: Path, options: list[str]
 ) -> None:
     # A search that would take years.
-    endless = [f"--set={name}" for name in ("stack=0", "pop_limit=0", "distortion_limit=-1")]
+    endless = [f"--search={name}" for name in ("stack=0", "pop_limit=0", "distortion_limit=-1")]
     with subprocess.Popen(
         [*COMMAND, "translate", str(model), *endless, *options],
         stdin=subprocess.PIPE,
@@ -489,16 +520,30 @@ def test_a_reader_that_leaves_is_no_error(model: Path, option: str) -> None:
         (["--markup", "xml"], "use one of none, exclusive, inclusive, ignore"),
         (["--nbest", "3"], "--nbest and --nbest-out go together"),
         (["--nbest-out", "x"], "--nbest and --nbest-out go together"),
-        (["--set", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
-        (["--set", "stack=many"], "--set stack=many (give a number)"),
-        (["--set", "stack=-1"], "stack cannot be -1 (give a whole number that is at least 0"),
-        (["--set", "threshold=-1"], "(give a number that is not negative, or inf)"),
-        (["--set", "distortion_limit=2.5"], "at least 0, or -1 for any number)"),
-        (["--set", "pop_limit=1e30"], "pop_limit cannot be 1e30 (give a number below 4294967295)"),
-        (["--set", "phrase_limit=0"], "phrase_limit cannot be 0 (give a whole number that is at"),
+        (["--set", "stack=3"], "--set is for options of tuners (write --search stack=3)"),
+        (["--search", "beam"], "--search beam (write key=value)"),
+        (["--search", "beam=3"], "those of a phrase-based decoder are stack, pop_limit"),
+        (["--search", "stack=many"], "--search stack=many (give a number)"),
+        (["--search", "stack=-1"], "stack cannot be -1 (give a whole number that is at least 0"),
+        (["--search", "threshold=-1"], "(give a number that is not negative, or inf)"),
+        (["--search", "distortion_limit=2.5"], "at least 0, or -1 for any number)"),
+        (
+            ["--search", "pop_limit=1e30"],
+            "pop_limit cannot be 1e30 (give a number below 4294967295)",
+        ),
+        (
+            ["--search", "phrase_limit=0"],
+            "phrase_limit cannot be 0 (give a whole number that is at",
+        ),
         (["--nbest", "3", "--nbest-out", "-"], "would mix lists with the translations on standard"),
-        (["--set", "max_words=0"], "max_words cannot be 0 (give a whole number that is at least 2"),
-        (["--set", "max_words=1"], "max_words cannot be 1 (give a whole number that is at least 2"),
+        (
+            ["--search", "max_words=0"],
+            "max_words cannot be 0 (give a whole number that is at least 2",
+        ),
+        (
+            ["--search", "max_words=1"],
+            "max_words cannot be 1 (give a whole number that is at least 2",
+        ),
         (["--moses", "moses.ini"], "name MODEL, --moses INI or --cdec-grammar FILE, one of them"),
         (["--nbest", "3", "--nbest-out", "absent/x"], "there is no such directory"),
         (["--weights", "absent"], "absent: no such file or directory"),
@@ -546,6 +591,9 @@ def test_a_grammar_of_cdec_is_used_as_it_is(model: Path) -> None:
     file.write_text("das Haus ist alt .\n")
     given = ("--cdec-grammar", grammar, "--lm", model / "lm.tlm", "--cdec-weights", weights)
     cache = ("--cache", model.parent / "cache")
+    os.mkfifo(model.parent / "pipe")
+    ran = tunesmith("translate", "--cdec-grammar", model.parent / "pipe", *given[2:])
+    assert "pipe: not a regular file" in ran.err
     ran = tunesmith("translate", *given, *cache, "-i", file, "--tokenized", "--json")
     assert ran.code == 0, ran.err
     (found,) = objects(ran)

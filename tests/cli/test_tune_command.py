@@ -16,10 +16,14 @@ from running import Ran, on_a_terminal, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
+from tunesmith._core import Lines
 from tunesmith.cli.tune import seconds
 from tunesmith.live import LiveResult
+from tunesmith.lm import estimate
+from tunesmith.metrics import get_metric
 from tunesmith.reading import read_weights
 from tunesmith.runs import RunDirectory, fingerprint
+from tunesmith.training.rules import RuleTable, export_moses
 
 DOCS = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text(encoding="utf-8")
 KEYS = {
@@ -214,6 +218,78 @@ def test_tuned_weights_go_back_to_the_decoder_that_was_tuned(moses: Path) -> Non
         assert read_weights(moses / out) == weights
     assert (moses / "tuned.txt").read_text().startswith("Good0 ")
     assert all("[tunesmith]" in (moses / name).read_text() for name in ("tuned", "tuned.toml"))
+
+
+INI = """\
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhraseDictionaryMemory name=TM0 num-features=4 path=table.gz
+Distortion tuneable=false
+KENLM name=LM0 path=lm.arpa
+[distortion-limit]
+3
+[weight]
+WordPenalty0= 0.5
+TM0= -0.1 0.1 -0.1 0.1
+Distortion0= 0.1
+LM0= -0.1
+"""
+
+
+@pytest.fixture
+def ini(world: Path, tmp_path: Path) -> Path:
+    """A model of Moses with poor weights, without a phrase penalty."""
+    export_moses(RuleTable(world / "model" / "phrases.rules"), tmp_path / "table.gz")
+    estimate([world / "train.tgt"], order=3).write_arpa(tmp_path / "lm.arpa")
+    (tmp_path / "moses.ini").write_text(INI)
+    return tmp_path / "moses.ini"
+
+
+@pytest.mark.parametrize("tuner", ["mert", "mira"])
+def test_a_tuned_configuration_of_moses_gives_the_tuned_score_again(
+    world: Path, ini: Path, tuner: str
+) -> None:
+    texts = ("--source", world / "dev.src", "-r", world / "dev.tgt")
+    tuned, cache = ini.with_name("tuned.ini"), ("--cache", ini.parent / "cache")
+    options = ("-t", tuner, "--epochs", 3, "--json", *cache, "-o", tuned)
+    ran = tunesmith("tune", "--moses", ini, *texts, *options)
+    assert ran.code == 0, ran.err
+    found = ran.object
+    assert found["tuned"] > found["start"]
+
+    def without_weights(path: Path) -> list[str]:
+        return [line.split("=")[0] if "= " in line else line for line in Lines(path)]
+
+    assert without_weights(tuned) == without_weights(ini)
+    assert not list(ini.parent.glob("*.sparse"))
+    assert "Distortion0= 0.1" in tuned.read_text()
+    assert found["weights"]["PhrasePenalty0"] == 0
+    assert found["weights"]["UnknownWordPenalty0"] == 1
+    Weights(found["weights"]).save(ini.with_name("tuned.toml"))
+    source = ("-i", world / "dev.src", *cache)
+    ran = tunesmith("translate", "--moses", tuned, *source)
+    lines = ran.out.splitlines()
+    same = tunesmith("translate", "--moses", ini, "-w", ini.with_name("tuned.toml"), *source)
+    assert lines == same.out.splitlines()
+    references = [[line] for line in Lines(world / "dev.tgt")]
+    score = get_metric("bleu:tokenize=none").corpus_score(lines, references)
+    assert score == pytest.approx(found["tuned"], abs=1e-9)
+
+
+def test_features_that_a_configuration_has_not_have_no_limits(world: Path, ini: Path) -> None:
+    texts = ("--source", world / "dev.src", "-r", world / "dev.tgt")
+    ran = tunesmith("tune", "--moses", ini, *texts, "--fix", "PhrasePenalty0=0.2")
+    assert ran.code == 2
+    assert "PhrasePenalty0" in ran.err
+
+
+def test_lattices_are_no_sentences_to_tune_on(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "src").write_text("a\n((('a',1.0,1),),)\n")
+    (tmp_path / "tgt").write_text("a\nb\n")
+    ran = tunesmith("tune", world / "model", "-s", tmp_path / "src", "-r", tmp_path / "tgt")
+    assert ran.code == 2
+    assert "src:2: a word lattice in place of a sentence" in ran.err
 
 
 def test_a_configuration_of_moses_is_not_made_from_nothing(world: Path) -> None:

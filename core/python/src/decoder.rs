@@ -299,8 +299,10 @@ impl Translator {
 
 #[pymethods]
 impl Translator {
-    /// The best translation of each line; with the `details` best derivations if more than 0.
-    #[pyo3(signature = (lines, threads=0, details=0, markup="none"))]
+    /// The best translation of each line; with the `details` best derivations if more than 0, and
+    /// if `unique` of different strings.
+    #[pyo3(signature = (lines, threads=0, details=0, markup="none", unique=false))]
+    #[allow(clippy::too_many_arguments)]
     fn translate(
         &self,
         py: Python<'_>,
@@ -308,6 +310,7 @@ impl Translator {
         threads: usize,
         details: usize,
         markup: &str,
+        unique: bool,
     ) -> PyResult<Vec<Translation>> {
         let watch = Watch::default();
         let inputs = inputs(&lines, markup, &watch)?;
@@ -323,7 +326,7 @@ impl Translator {
             };
             if details > 0 {
                 let mut collected = Collected::default();
-                for reading in found.best(details, false, &mut collected) {
+                for reading in found.best(details, unique, &mut collected) {
                     let steps = reading.steps.iter().filter_map(|&label| found.step(label));
                     translation.derivations.push(Derivation {
                         steps: steps

@@ -246,6 +246,24 @@ Moses = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+Search = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--search",
+        metavar="KEY=VALUE",
+        help="A setting of the search, such as pop_limit=1000.",
+        rich_help_panel=MODEL,
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Where converted files of Moses or cdec are kept; else tunesmith in the user's cache.",
+        rich_help_panel=MODEL,
+    ),
+]
 
 
 def reading_of(
@@ -357,21 +375,21 @@ def one_of(name: str, value: str | None, choices: Sequence[str]) -> None:
         raise InputError(f"--{name} {value}", remedy=f"use one of {', '.join(choices)}")
 
 
-def settings(pairs: list[str] | None) -> dict[str, str]:
+def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, str]:
     """Read `key=value` options."""
     found = {}
     for text in pairs or []:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise InputError(f"--set {text}", remedy="write key=value")
+            raise InputError(f"{option} {text}", remedy="write key=value")
         found[key] = value
     return found
 
 
-def numbers(pairs: list[str] | None, option: str = "--set") -> dict[str, float]:
+def numbers(pairs: list[str] | None, option: str = "--search") -> dict[str, float]:
     """Read `name=number` options."""
     found = {}
-    for name, text in settings(pairs).items():
+    for name, text in settings(pairs, option).items():
         found[name] = _number(text)
         if isnan(found[name]):
             raise InputError(f"{option} {name}={text}", remedy="give a number")

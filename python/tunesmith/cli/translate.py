@@ -32,8 +32,8 @@ EXAMPLES = (
     "$ tunesmith translate model < text.de > text.en\n\n"
     "$ tunesmith translate model --weights w.toml --nbest 100 --nbest-out dev.nbest.gz < dev.de\n\n"
     "$ echo 'ein kleines haus' | tunesmith translate model --explain\n\n"
-    "$ tunesmith translate --moses moses.ini --set pop_limit=1000 --input test.de.gz\n\n"
-    "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --set pop_limit=200"
+    "$ tunesmith translate --moses moses.ini --search pop_limit=1000 --input test.de.gz\n\n"
+    "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --threads 4"
 )
 TEXT = "The text"
 
@@ -51,7 +51,7 @@ def translate(
             "--explain",
             metavar="",
             help="Show the phrases used, what each feature contributed, and what the next-best "
-            "derivation lost by.",
+            "translation lost by.",
         ),
     ] = False,
     nbest: Annotated[
@@ -76,26 +76,10 @@ def translate(
         ),
     ] = None,
     kind: o.Kind = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting of the search, such as pop_limit=1000.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = None,
+    search: o.Search = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,
     moses: o.Moses = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            "--cache",
-            metavar="DIR",
-            help="Where files of Moses or cdec are kept once they are converted; else in "
-            "tunesmith-cache beside them.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = None,
+    cache: o.Cache = None,
     cdec_grammar: Annotated[
         Path | None,
         typer.Option(
@@ -168,6 +152,8 @@ def translate(
 
     Raw text goes in and comes out: it is prepared and restored as the model says.
     """
+    if set_:
+        raise InputError("--set is for options of tuners", remedy=f"write --search {set_[0]}")
     if sum(each is not None for each in (model, moses, cdec_grammar)) != 1:
         raise InputError(
             "one model is wanted",
@@ -197,7 +183,7 @@ def translate(
         )
     o.one_of("markup", markup, MARKUP)
     o.writable(nbest_out)
-    settings = o.numbers(set_)
+    settings = o.numbers(search)
     given = None if weights is None else read_weights(weights)
     with busy("loading"):
         if moses is not None:
@@ -292,7 +278,7 @@ class Answers:
             if len(source.split()) > self.translator.max_words:
                 warn(
                     f"{how['file']}:{number}: a long sentence, translated in pieces of at most "
-                    f"{self.translator.max_words:g} words (--set max_words=N changes that)"
+                    f"{self.translator.max_words:g} words (--search max_words=N changes that)"
                 )
 
     def _agreed(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
@@ -309,7 +295,7 @@ class Answers:
     def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
         """Print the best translations in the form that is wanted; as `_agreed`."""
         details = 2 if self.explain else int(self.json)
-        found = self.translator.batch(lines, details=details, **how)
+        found = self.translator.batch(lines, details=details, unique=True, **how)
         lost = self.how["report"].lines
         for number, each in enumerate(found, how["first"]):
             if number in lost:

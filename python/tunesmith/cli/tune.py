@@ -26,8 +26,10 @@ from tunesmith.cli.console import (
 from tunesmith.cli.translate import tell_unknown
 from tunesmith.drivers import with_regime
 from tunesmith.errors import InputError
+from tunesmith.features import Weights
 from tunesmith.formats import read_references
 from tunesmith.live import LiveResult, tune_live
+from tunesmith.markup import refuse_lattice
 from tunesmith.metrics import get_metric
 from tunesmith.model_weights import Kind, templates_of
 from tunesmith.moses import read_config
@@ -197,15 +199,7 @@ def tune(
             rich_help_panel=o.MODEL,
         ),
     ] = None,
-    search: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--search",
-            metavar="NAME=VALUE",
-            help="A setting of the search, such as pop_limit=1000.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = None,
+    search: o.Search = None,
     features: Annotated[
         list[str] | None,
         typer.Option(
@@ -217,6 +211,7 @@ def tune(
     ] = None,
     weights: o.StartWeights = None,
     moses: o.Moses = None,
+    cache: o.Cache = None,
     command: Annotated[
         str | None,
         typer.Option(
@@ -288,6 +283,7 @@ def tune(
     if out_file is not None:
         check_copy(out_file, ini)
     templates = [*(features or []), *([] if start is None else templates_of(start))]
+    absent: Sequence[str] = ()
 
     if command is not None:
         if start is None:
@@ -304,17 +300,18 @@ def tune(
     else:
         with busy("loading"):
             if moses is not None:
-                loaded = Model.of_moses(moses, None, note)
+                loaded = Model.of_moses(moses, cache, note)
             else:
                 assert model is not None
                 check_templates([] if start is None else templates_of(start), str(weights))
                 loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
+        absent = loaded.absent
         start = loaded.weights if start is None else start
         templates = list(loaded.templates or [])
         tell_unknown(loaded.unknown(start), start.file, None if model is None else "--features")
         if model is not None:
             tell_without_effect(features or [], kind_of(model, kind))
-        found = o.numbers(search, "--search")
+        found = o.numbers(search)
 
         def corpus(text: Path, references: list[Path]) -> Source:
             chosen: SpaceName = "forest" if space == "forest" else "list"
@@ -366,7 +363,7 @@ def tune(
             "(correct the names)"
         )
     if out_file is not None and result.refused is None:
-        write_weights(result.weights, out_file, ini)
+        write_weights(_to_write(result.weights, out_file, absent), out_file, ini)
     if json:
         emit({**result.to_json(), "weights": result.weights})
     else:
@@ -379,6 +376,13 @@ def tune(
             note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
+
+
+def _to_write(weights: Weights, path: Path, absent: Sequence[str]) -> Weights:
+    """Return the weights without those that a configuration of Moses has no features for."""
+    if path.suffix != ".ini" or not absent:
+        return weights
+    return Weights({name: weight for name, weight in weights.items() if name not in absent})
 
 
 def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
@@ -470,6 +474,8 @@ def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[st
     Refuses a sentence all of whose references are blank, and files of unequal length.
     """
     lines = list(Lines(source))
+    for number, line in enumerate(lines, 1):
+        refuse_lattice(line, str(source), number)
     found = [
         [text for text in each if text.strip()]
         for each in read_references(references, keep_blank=True).texts

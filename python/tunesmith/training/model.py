@@ -10,7 +10,7 @@ from typing import Any
 
 from tunesmith import _core
 from tunesmith._core import AtomicWriter, RuleTable
-from tunesmith.errors import InputError
+from tunesmith.errors import InputError, check_regular
 from tunesmith.limits import read_whole
 from tunesmith.runs.config import CHECKED, fingerprint
 from tunesmith.training.text import PIECES, TextSide, read_case
@@ -87,6 +87,7 @@ def read_model(folder: Path) -> dict[str, Any]:
 
 def _description(folder: Path) -> dict[str, Any]:
     path = folder / "model.toml"
+    check_regular(path)
     if not path.is_file():
         raise InputError(
             "there is no model here: model.toml is missing",
@@ -109,6 +110,9 @@ def _description(folder: Path) -> dict[str, Any]:
     for name in ("files", *SIDES):
         if not isinstance(told.get(name), dict):
             raise InputError(f"there is no [{name}]", str(path), remedy=REPAIR)
+    parts = (told[side].get(key) for side in SIDES for key in ("pieces", "truecase"))
+    for name in (*told["files"], *(name for name in parts if isinstance(name, str))):
+        check_regular(folder / name)
     _check_features(told.get("features", {}), str(path))
     return told
 

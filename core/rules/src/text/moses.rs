@@ -120,7 +120,8 @@ fn numbers(columns: &[usize], scores: &[f32], line: &mut String) {
 
 /// Reads a phrase table, and a reordering table where there is one, into a table at `out`. Words
 /// stay as they are written. Refuses lines without source, target and the same number of scores
-/// everywhere; phrase pairs that the reordering table lacks get probabilities of one, as in Moses.
+/// everywhere, sparse features, factors, and hierarchical rules; phrase pairs that the reordering
+/// table lacks get probabilities of one, as in Moses.
 pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Result<Imported> {
     let mut lines = Lines::open(phrases)?;
     let mut builder = Builder::default();
@@ -128,6 +129,7 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
     // Of each row the first with the same sides, where orientations are read.
     let mut firsts = Vec::new();
     let (mut width, mut counted) = (0, false);
+    let mut is_labelled = true;
     let (mut source, mut target) = (Vec::new(), Vec::new());
     loop {
         let number = lines.line() + 1;
@@ -150,6 +152,9 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
         if source.is_empty() || target.is_empty() {
             return Err(bad("an empty side".to_owned()));
         }
+        refuse_others(&fields).map_err(|error| error.at(&file, Some(number)))?;
+        is_labelled &=
+            [fields[0], fields[1]].iter().all(|side| words(side).last().is_some_and(is_label));
         let mut scores = values(fields[2]).map_err(&bad)?;
         let counts = values(fields.get(4).unwrap_or(&"")).map_err(&bad)?;
         if builder.len() == 0 {
@@ -170,6 +175,9 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
         if reordering.is_some() {
             firsts.push(*keys.entry(key).or_insert(row) as usize);
         }
+    }
+    if is_labelled && builder.len() > 0 {
+        return Err(hierarchical().at(lines.file(), Some(1)));
     }
     let mut columns: Vec<Column> = match width {
         4 => PHRASE_COLUMNS.map(|name| Column::new(name, Scale::Probability)).into(),
@@ -196,6 +204,43 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
             scores[start..start + 6].copy_from_slice(&six);
         }
     })
+}
+
+/// Refuses what a phrase table of Moses may have and would be read as something else.
+fn refuse_others(fields: &[&str]) -> Result<()> {
+    for word in fields[..2].iter().flat_map(|side| words(side)) {
+        // A gap has the labels of both sides: [X][X].
+        let is_gap = word.split_once("][").is_some_and(|(one, other)| {
+            is_label(&format!("{one}]")) && is_label(&format!("[{other}"))
+        });
+        if is_gap {
+            return Err(hierarchical());
+        }
+        if word.contains('|') {
+            return Err(Error::new(format!("{word:?} has factors, which are not supported"))
+                .remedy("give a table of plain words, in which a bar is written &#124;"));
+        }
+    }
+    match fields.get(5).map(|field| field.trim()) {
+        None | Some("") => Ok(()),
+        Some(sparse) => {
+            Err(Error::new(format!("the sparse features {sparse:?} are not supported"))
+                .remedy("leave the sixth field empty, and take the weights of these features out"))
+        }
+    }
+}
+
+/// Whether a word is a label in brackets.
+fn is_label(word: &str) -> bool {
+    let inside = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+    inside.is_some_and(|label| !label.is_empty() && !label.contains(['[', ']']))
+}
+
+fn hierarchical() -> Error {
+    Error::new("hierarchical rules, not phrases").remedy(
+        "train such a model with tunesmith train --kind hiero, or give the rules as a grammar of \
+         cdec with --cdec-grammar",
+    )
 }
 
 fn read_reordering(

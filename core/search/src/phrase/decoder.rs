@@ -29,19 +29,22 @@ pub struct Settings {
     pub table_limit: usize,
     /// Words of a source phrase.
     pub phrase_limit: usize,
+    /// Unknown words without a digit translate to nothing, as with Moses' drop-unknown.
+    pub drop_unknown: bool,
     /// Longer sentences are translated in pieces.
     pub max_words: usize,
 }
 
 impl Settings {
     /// Names and meanings, for help and messages.
-    pub const NAMES: [(&'static str, &'static str); 7] = [
+    pub const NAMES: [(&'static str, &'static str); 8] = [
         ("stack", "hypotheses kept for each number of covered words; 0 keeps all"),
         ("pop_limit", "hypotheses made for each number of covered words; 0 makes all"),
         ("threshold", "what a hypothesis may be worse than the best of its stack"),
         ("distortion_limit", "words that may be jumped over; -1 for any number"),
         ("table_limit", "translations of a source phrase that are looked at; 0 for all"),
         ("phrase_limit", "words of a source phrase"),
+        ("drop_unknown", "1 drops unknown words that have no digit, 0 passes them through"),
         ("max_words", "words of a sentence; longer ones are translated in pieces"),
     ];
 
@@ -59,6 +62,13 @@ impl Settings {
                 true => None,
                 false => Some(whole(name, value, 0, "or -1 for any number")?),
             };
+            return Ok(());
+        }
+        if name == "drop_unknown" {
+            if value != 0.0 && value != 1.0 {
+                return Err(wrong(name, value, "0 or 1"));
+            }
+            self.drop_unknown = value == 1.0;
             return Ok(());
         }
         let (place, least, remedy) = match name {
@@ -89,6 +99,7 @@ impl Default for Settings {
             distortion_limit: Some(6),
             table_limit: 20,
             phrase_limit: 7,
+            drop_unknown: false,
             max_words: 200,
         }
     }

@@ -128,8 +128,11 @@ impl<'d> Choices<'d> {
             lists.push(Source { span, targets, from: From::Given(given.score) });
         }
         for word in (0..count).filter(|&word| !alone[word]) {
-            let target = sentence.itself(word);
-            let targets = lone(decoder, &sentence, &source[word..word + 1], vec![target]);
+            let is_dropped = decoder.settings.drop_unknown
+                && sentence.held(word..word + 1).next().is_none()
+                && !input.words[word].contains(|letter: char| letter.is_ascii_digit());
+            let target = if is_dropped { Vec::new() } else { vec![sentence.itself(word)] };
+            let targets = lone(decoder, &sentence, &source[word..word + 1], target);
             lists.push(Source { span: word..word + 1, targets, from: From::Unknown });
         }
         let laid_out = Choices::laid_out(decoder, sentence, lists);
