@@ -36,7 +36,7 @@ def apply_lines(
     """Yield the best hypothesis of each list."""
     for part in _parts(nbest, reading, applied):
         applied.met.update(part.names)
-        yield from part.outputs(part.best(weights, threads))
+        yield from part.outputs(part.best(part.vector(weights, partial=True), threads))
 
 
 def apply_nbest(
@@ -55,7 +55,7 @@ def apply_nbest(
     along = Along()
     read = reading.read(nbest, along)
     pools = Pools(read.pools)
-    scores = pools.core.dot(pools.vector(weights), threads)
+    scores = pools.core.dot(pools.vector(weights, partial=True), threads)
     starts = pools.core.starts
     lists = np.repeat(np.arange(pools.sentences), np.diff(starts))
     # Stable: equal scores keep the order of the file.
