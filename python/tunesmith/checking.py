@@ -8,23 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith.metrics import Metric
-from tunesmith.moments import Within
+from tunesmith.moments import Within, recover_weights
 from tunesmith.spaces import Pools
+from tunesmith.untuned import CONSENSUS, Untuned, untuned_choices
 
 Array = npt.NDArray[np.float64]
 
 
 def check_pools(pools: Pools, metric: Metric | None = None, threads: int = 0) -> dict[str, Any]:
-    """Return counts, scores of the best, first and worst choices, a table of features with their
-    correlation to the metric within lists, and findings that deserve a look."""
+    """Return counts, scores of the best, first and worst choices and of those that need no tuning
+    (consensus, each feature alone), a table of features with their correlation to the metric within
+    lists, and findings that deserve a look."""
     starts = pools.core.starts
     sizes = np.diff(starts)
     full = sizes[sizes > 0]
-    gains = None
+    gains = simple = None
     scores: dict[str, Any] = {}
     if metric is not None:
         gains = metric.native.sentence_gains(pools.table(metric, threads).rows())
-        first = pools.score(metric, pools.first())
+        begin = pools.vector(recover_weights(pools.origin) or {}, partial=True)
+        simple = untuned_choices(pools, metric, pools.first(), begin, threads)
+        first = simple.scores["start"]
         oracle = pools.score(metric, pools.oracle(metric))
         scores = {
             "metric": metric.name,
@@ -33,9 +37,16 @@ def check_pools(pools: Pools, metric: Metric | None = None, threads: int = 0) ->
             "first": first,
             "oracle": oracle,
             "headroom": abs(oracle - first),
+            CONSENSUS: simple.scores.get(CONSENSUS),
+            **_best_alone(simple),
         }
     distinct = pools.core.distinct_texts
     features = _features(pools, gains)
+    alone = {} if simple is None else simple.alone
+    for row in features:
+        for sign in "+-":
+            if (score := alone.get(sign + row["name"])) is not None:
+                row |= {"alone": score, "sign": sign}
     found: dict[str, Any] = {
         "sentences": pools.sentences,
         "hypotheses": pools.hypotheses,
@@ -51,6 +62,14 @@ def check_pools(pools: Pools, metric: Metric | None = None, threads: int = 0) ->
         "feature_table": features,
     }
     return {**found, "findings": _findings(pools, found)}
+
+
+def _best_alone(simple: Untuned) -> dict[str, Any]:
+    """Return the score of the best single feature and its name, with + or - in front."""
+    if not simple.alone:
+        return {"best_alone": None, "best_alone_name": None}
+    name, score = next(iter(simple.alone.items()))
+    return {"best_alone": score, "best_alone_name": name}
 
 
 def _features(pools: Pools, gains: Array | None) -> list[dict[str, Any]]:

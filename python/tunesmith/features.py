@@ -148,6 +148,35 @@ class Weights(Mapping[str, float]):
             items = compress(items, sizes >= least)
         return dict(sorted(items, key=lambda item: (-abs(item[1]), item[0]))[:count])
 
+    @property
+    def spread(self) -> dict[str, float]:
+        """How far features vary within the lists that the weights were tuned on, where known."""
+        told = self.meta.get("spread")
+        if not isinstance(told, Mapping):
+            return {}
+        return {str(name): float(value) for name, value in told.items() if _is_number(value)}
+
+    @property
+    def influence(self) -> dict[str, float]:
+        """How far each feature moves scores within a list, |weight| × spread, largest first.
+
+        Empty where spreads are not known. A raw weight says little: a feature whose values differ
+        by hundreds has a small one, and one that never varies may have any.
+        """
+        moves = {
+            name: abs(self._values[name]) * spread
+            for name, spread in self.spread.items()
+            if name in self._values
+        }
+        return dict(sorted(moves.items(), key=lambda item: (-item[1], item[0])))
+
+    def ranked(self, count: int) -> dict[str, float]:
+        """Return the weights that matter most, first by influence where known, then by size."""
+        first = list(self.influence)[:count]
+        known = set(first)
+        rest = (name for name in self.top(count + len(known)) if name not in known)
+        return {name: self._values[name] for name in islice([*first, *rest], count)}
+
     def __getitem__(self, name: str) -> float:
         return self._values[name]
 
@@ -180,6 +209,10 @@ class Weights(Mapping[str, float]):
         shown = ", ".join(f"{name}={value:.4g}" for name, value in self.top(8).items())
         more = ", …" if len(self) > 8 else ""
         return f"Weights({shown}{more})"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _plain_names(weights: Mapping[str, float], file: str) -> dict[str, float]:

@@ -22,6 +22,7 @@ from tunesmith.features import Weights
 from tunesmith.jobs import SHOWN_WEIGHTS, Journal
 from tunesmith.loops import Batch, Loop, Passes, Setup
 from tunesmith.metrics import Metric, get_metric
+from tunesmith.moments import spreads
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.checkpoint import (
@@ -41,6 +42,7 @@ from tunesmith.tuning import (
     changes,
     check_limits,
     check_request,
+    count_changes,
     idle_limits,
     is_pattern,
     no_feature,
@@ -77,6 +79,9 @@ class LiveResult:
     """The score after each iteration."""
     idle_limits: list[str] = field(default_factory=list)
     """Names and patterns of bounds and fixed weights that no feature had."""
+    changed: dict[str, int] | None = None
+    """How many of the `sentences` have `changed` translations, and how many of these are `better`
+    and `worse`; None for metrics that read no text."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values, without the weights."""
@@ -187,7 +192,11 @@ def tune_live(
         return found
 
     def output(found: Spaces, weights: Mapping[str, float]) -> tuple[float, list[str]]:
-        chosen = found.first() if isinstance(found, Pools) else found.best(weights, threads)
+        chosen = (
+            found.first()
+            if isinstance(found, Pools)
+            else found.best(found.vector(weights, partial=True), threads)
+        )
         return found.score(measure, chosen), found.outputs(chosen)
 
     def scored(weights: Mapping[str, float]) -> list[float]:
@@ -234,7 +243,9 @@ def tune_live(
             start=best["start"],
             oracle=None
             if loop.k == 1
-            else spaces.score(measure, spaces.oracle(measure, spaces.vector(weights))),
+            else spaces.score(
+                measure, spaces.oracle(measure, spaces.vector(weights, partial=True))
+            ),
             epochs=iterations,
             options=settings["options"],
             runs=1,
@@ -290,6 +301,17 @@ def tune_live(
                 _checkpoint(journal, number, weights, best, curve, clock, step.state, decoded)
         final: Weights = best["weights"]
         journal.event("run_end", run=0, epoch=best["iteration"], score=best["score"])
+        changed, before_and_after = None, list[list[str]]()
+        if journal.finished and directory is not None:
+            changed = (directory.result() or {}).get("changed")
+        elif not measure.columns:
+            # A run that was resumed has not seen what came before.
+            for part, chosen in (("before", start), ("after", final)):
+                if part not in texts:
+                    texts[part] = output(decode(source, chosen, 1), chosen)[1]
+            before_and_after = [texts["before"], texts["after"]]
+            rows = [measure.stats(each, source.references) for each in before_and_after]
+            changed = count_changes(measure, rows, before_and_after)
         result = LiveResult(
             tuner=settings["preset"],
             metric=measure.name,
@@ -307,6 +329,7 @@ def tune_live(
             refused=_refused(measure, start, final, weights, best, keep),
             curve=curve,
             idle_limits=idle_limits(loop.names, setup.bounds, setup.fixed),
+            changed=changed,
         )
         final.meta.update(
             tuner=result.tuner,
@@ -315,6 +338,8 @@ def tune_live(
             start=result.start,
             tuned=result.tuned,
             version=_core.__version__,
+            # Passes see each list only once, under weights that are gone by the end.
+            spread=spreads(loop.spaces, final, threads) if loop.k is None else None,
             **dict(meta or {}),
         )
         journal.event(
@@ -325,6 +350,7 @@ def tune_live(
             heldout_start=result.heldout_start[0] if result.heldout_start else None,
             heldout_all=result.heldout,
             heldout_start_all=result.heldout_start,
+            changed=result.changed,
             seconds=result.seconds,
             weights=final.top(SHOWN_WEIGHTS),
             status="refused" if result.refused else "ok",
@@ -332,14 +358,8 @@ def tune_live(
         )
         if directory is not None and not journal.finished:
             directory.save_weights(final, final.meta)
-            if not measure.columns:
-                # A run that was resumed has not seen what came before.
-                for name, chosen in (("before", start), ("after", final)):
-                    if name not in texts:
-                        texts[name] = output(decode(source, chosen, 1), chosen)[1]
-                both = texts["before"], texts["after"]
-                rows = [measure.stats(each, source.references) for each in both]
-                directory.save_changes(changes(measure, rows, both, spaces))
+            if before_and_after:
+                directory.save_changes(changes(measure, rows, before_and_after, spaces))
             directory.finish(result.to_json())
     return result
 

@@ -128,7 +128,7 @@ class Batch:
         self._known = spaces.hypotheses
         lower, upper = limits(spaces.names, setup.bounds, setup.fixed, growing=True)
         task = Task(spaces, setup.metric, lower, upper, setup.threads)
-        start = task.clip(spaces.vector(weights))
+        start = task.clip(spaces.vector(weights, partial=True))
         # Weights at hand do not compete: what they choose from has been shaped by them.
         chosen, best, score, facts = start, -np.inf, 0.0, Facts()
         for epoch in self._tuner.epochs(task, start, setup.seed + self._added, None):

@@ -8,10 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith.features import Vector, Weights
-from tunesmith.spaces import Pools
+from tunesmith.spaces import Forests, Pools, Spaces
 
 # A dense matrix of features × features is made to recover weights; beyond this it is too large.
 MOST_FEATURES = 1000
+# Spreads that are kept beside weights, so that a file of millions of weights stays as it is.
+MOST_SPREADS = 1000
+# Strings of each forest that stand for it.
+LISTED = 100
 
 
 class Within:
@@ -65,6 +69,16 @@ class Within:
         variance = self.variances() / max(self.matrix.shape[0], 1)
         return np.where(variance > 0.0, np.sqrt(variance), 1.0)
 
+    def deviations(self) -> Vector:
+        """Return the mean over lists of each feature's standard deviation within the list.
+
+        Lists of one hypothesis do not count; a feature that a list lacks does not vary there.
+        """
+        several = self.sizes > 1
+        scale = np.where(several, 1.0 / np.sqrt(self.sizes), 0.0)
+        summed = _column_sums(self.cells().sqrt().multiply(scale[:, None]))
+        return summed / max(float(several.sum()), 1.0)
+
     def gram(self) -> npt.NDArray[np.float64]:
         """Return Σ x xᵀ, dense, x centred."""
         scaled = self._sums.multiply(1.0 / self.sizes[:, None])
@@ -74,6 +88,23 @@ class Within:
 
 def _column_sums(matrix: Any) -> Vector:
     return np.asarray(matrix.sum(axis=0), np.float64).ravel()
+
+
+def spreads(spaces: Spaces, weights: Weights, threads: int = 0) -> dict[str, float]:
+    """Return the mean standard deviation within lists of the features that matter most.
+
+    What matters is |weight| × spread: how far a feature moves scores within a list. At most
+    `MOST_SPREADS` features are returned, largest first, and none that moves nothing. The best
+    strings of forests stand for them.
+    """
+    if isinstance(spaces, Forests):
+        spaces = spaces.kbest(spaces.vector(weights, partial=True), LISTED, threads=threads)
+    if not isinstance(spaces, Pools):
+        return {}
+    found, names = Within(spaces).deviations(), spaces.names
+    influence = np.abs(weights.vector(names)) * found
+    order = np.argsort(-influence, kind="stable")[:MOST_SPREADS]
+    return {names[i]: float(found[i]) for i in order if influence[i] > 0.0}
 
 
 def recover_weights(pools: Pools) -> Weights | None:

@@ -38,7 +38,7 @@ def apply_lines(
     for read in reading.stream(nbest, limit, applied.skipped):
         part = Pools(read)
         applied.met.update(part.names)
-        yield from part.outputs(part.best(weights, threads))
+        yield from part.outputs(part.best(part.vector(weights, partial=True), threads))
 
 
 def apply_nbest(
@@ -57,7 +57,7 @@ def apply_nbest(
     along = Along()
     read = reading.read(nbest, along)
     pools = Pools(read.pools)
-    scores = pools.core.dot(pools.vector(weights), threads)
+    scores = pools.core.dot(pools.vector(weights, partial=True), threads)
     starts = pools.core.starts
     lists = np.repeat(np.arange(pools.sentences), np.diff(starts))
     # Stable: equal scores keep the order of the file.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ from tunesmith.metrics import Metric, Rows
 
 SEED = 12345
 """sacreBLEU's own, so that results can be compared with its."""
+
+Verdict = Literal["better", "unclear", "worse"]
+CHANCE = 0.05
+"""Differences are called by their sign only if they are less probable than this by chance."""
 
 # How many draws are held in memory at a time.
 _DRAWS = 1 << 24
@@ -82,6 +87,17 @@ class RunsComparison:
     p: float
     samples: int
     seed: int
+
+
+def verdict(gain: float, *p: float) -> Verdict:
+    """Return what tests say of a gain, which is positive for the better: the most cautious speaks.
+
+    >>> verdict(1.2, 0.001, 0.003), verdict(1.2, 0.001, 0.2), verdict(-1.2, 0.001)
+    ('better', 'unclear', 'worse')
+    """
+    if max(p, default=1.0) >= CHANCE or gain == 0.0:
+        return "unclear"
+    return "better" if gain > 0.0 else "worse"
 
 
 def confidence(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from math import inf, isfinite
 from os import PathLike
 from sys import maxsize
 from threading import Lock
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,10 @@ from tunesmith.metrics import Metric, get_metric
 Positions = npt.NDArray[np.int64]
 References = Sequence[Sequence[str] | str]
 """The references of each sentence; a string is the only one."""
+
+# Names that a message lists, and among how many it looks for similar ones.
+SHOWN_NAMES = 12
+SEARCHED_NAMES = 5000
 
 
 def references_of(texts: str | Sequence[str]) -> list[str]:
@@ -159,10 +165,17 @@ class Spaces(ABC):
     def contents(self, metric: Metric) -> Iterator[bytes]:
         """Yield all that tuning can depend on, for a fingerprint."""
 
-    def vector(self, weights: Vector | Mapping[str, float]) -> Vector:
-        """Return weights in the order of the names; refuses those that do not fit them, or are not
-        finite."""
+    def vector(self, weights: Vector | Mapping[str, float], *, partial: bool = False) -> Vector:
+        """Return weights in the order of the names.
+
+        Refuses a vector of another length, weights that are not finite, and a mapping in which a
+        weight other than zero has no feature here, unless `partial`. `Weights` that were learnt or
+        read may know features that these sentences lack: they cause a warning, and are refused only
+        where no weight has a feature.
+        """
         if isinstance(weights, Mapping):
+            if not partial:
+                self.check_names(weights)
             vector = Weights(weights).vector(self.names)
         else:
             vector = np.ascontiguousarray(weights, np.float64)
@@ -174,6 +187,40 @@ class Spaces(ABC):
         if not np.isfinite(vector).all():
             Weights.from_vector(self.names, vector).check_finite()
         return vector
+
+    def check_names(self, weights: Mapping[str, float], *, learnt: bool = False) -> None:
+        """Refuse weights other than zero without a feature here; `Weights`, and others that were
+        `learnt`, only if none has one."""
+        if not self.hypotheses:
+            return
+        used = [name for name, value in weights.items() if value]
+        unknown = [name for name in used if name not in self._known]
+        if not unknown:
+            return
+        if len(unknown) < len(used) and learnt:
+            return
+        if len(unknown) < len(used) and isinstance(weights, Weights):
+            shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
+            told = f"weights without a feature in the {self.what}s: {len(unknown)} ({shown})"
+            # To whoever called the method that called `vector`.
+            warn(told, stacklevel=4)
+            return
+        file = weights.file if isinstance(weights, Weights) else None
+        raise InputError(
+            f"no feature is called {unknown[0]!r}", file, remedy=self._remedy(unknown[0])
+        )
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    def _remedy(self, name: str) -> str:
+        near = get_close_matches(name, self.names[:SEARCHED_NAMES])
+        if near:
+            return f"use {' or '.join(map(repr, near))}"
+        more = "…" if self.width > SHOWN_NAMES else ""
+        listed = ", ".join(self.names[:SHOWN_NAMES]) + more
+        return f"there are {listed}" if listed else f"the {self.what}s have no features at all"
 
     def score(self, metric: Metric | str, positions: Positions) -> float:
         """Return the corpus score of the chosen hypotheses."""

@@ -19,19 +19,19 @@ from tunesmith.errors import InputError
 from tunesmith.features import Vector, Weights
 from tunesmith.jobs import Job, Journal, run_jobs
 from tunesmith.metrics import Metric, Rows, get_metric
-from tunesmith.moments import recover_weights
+from tunesmith.moments import recover_weights, spreads
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
-from tunesmith.significance import paired_bootstrap, paired_randomisation
+from tunesmith.significance import Verdict, paired_bootstrap, paired_randomisation, verdict
 from tunesmith.spaces import Pools, Positions, Spaces
+from tunesmith.untuned import START, Untuned, untuned_choices
 
 Bounds = Mapping[str, tuple[float, float]]
 Keep = Literal["best", "last", "heldout"]
 Listener = Callable[[dict[str, Any]], None]
 
 SHOWN_WEIGHTS = 50
-SHOWN_CHANGES = 200
 SHOWN_NAMES = 12
 
 
@@ -54,11 +54,22 @@ class Result:
     seconds: float
     options: dict[str, Any] = field(default_factory=dict)
     refused: str | None = None
+    baselines: dict[str, float] = field(default_factory=dict)
+    """Scores of what needs no tuning, on the sentences that `significance` is about: `start`,
+    `consensus`, and single features as `+NAME` or `-NAME`."""
+    verdict: Verdict = "unclear"
+    """Whether the tuned weights are better than the best of `baselines`, which
+    `significance["against"]` names; `significance["on"]` says on what: `lists` are those that were
+    learnt from, where `better` proves nothing."""
+    changed: dict[str, int] = field(default_factory=dict)
+    """How many of the `sentences` have `changed` output compared with the start, and how many of
+    these are `better` and `worse`; on the sentences that `significance` is about."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain values."""
         plain = {key: value for key, value in self.__dict__.items() if key != "weights"}
-        return {**plain, "weights": dict(self.weights)}
+        influence = self.weights.influence
+        return {**plain, "weights": dict(self.weights), "influence": influence}
 
 
 def tune(
@@ -93,8 +104,10 @@ def tune(
     epoch's weights a run ends with: the best on the lists, the last, or the best on `heldout`.
     `run` is a directory for events, checkpoints and weights; `resume` goes on with it.
 
-    Returns a `Result`; `Result.refused` gives the reason where the weights are no good: all zero,
-    unchanged, or worse than the start. Results do not depend on `threads`.
+    Returns a `Result`. `Result.verdict` says whether the weights beat what needs no tuning (the
+    start, consensus, the best single feature) on sentences that they were not learnt from, if there
+    are any. `Result.refused` gives the reason where the weights are no good: all zero, unchanged,
+    or worse than the start. Results do not depend on `threads`.
 
     >>> import numpy as np
     >>> from tunesmith import Pools, tune
@@ -191,13 +204,21 @@ def tune(
             if start is None:
                 base = held.first()
             else:
-                base = held.best(_fitting(held, pools.vector(start)), threads)
+                base = held.best(_fitting(held, pools.vector(start, partial=True)), threads)
             system = held.best(_fitting(held, weights), threads)
         elif folds:
             system = _fold_choices(pools, parts, found[seeds:], threads)
         if held is not None or folds:
             heldout_score = compared.score(metric, system)
             heldout_start = compared.score(metric, base)
+        simple = untuned_choices(compared, metric, base, _fitting(compared, begin), threads)
+        tests = _tests(compared, metric, simple, system, seed)
+        tests["on"] = "heldout" if compared is held else "folds" if folds else "lists"
+        # The best of many epochs on the held-out lists is a little too good there.
+        tests["chosen_there"] = keep == "heldout"
+        both = base, system
+        rows = [compared.statistics(metric, each) for each in both]
+        texts = [compared.outputs(each) for each in both]
         result = Result(
             tuner=preset,
             metric=metric.name,
@@ -210,11 +231,13 @@ def tune(
             heldout_start=heldout_start,
             runs=[pools.score(metric, pools.best(_fitting(pools, w), threads)) for w in finals],
             second=_second(compared, metric, second_metric, base, system),
-            significance=_significance(compared, metric, base, system, seed)
-            | {"on": "heldout" if compared is held else "folds" if folds else "lists"},
+            significance=tests,
             seconds=time.perf_counter() - began,
             options=settings["options"],
             refused=refusal(metric, begin, weights, start_score, tuned),
+            baselines=simple.scores,
+            verdict=_verdict(metric, tests),
+            changed=count_changes(metric, rows, texts),
         )
         result.weights.meta.update(
             tuner=preset,
@@ -224,6 +247,7 @@ def tune(
             tuned=tuned,
             heldout=heldout_score,
             version=_core.__version__,
+            spread=spreads(pools, result.weights, threads),
         )
         journal.event(
             "end",
@@ -234,6 +258,9 @@ def tune(
             heldout_start=heldout_start,
             second_metric=result.second,
             significance=result.significance,
+            baselines=result.baselines,
+            verdict=result.verdict,
+            changed=result.changed,
             seconds=result.seconds,
             weights=result.weights.top(SHOWN_WEIGHTS),
             status="refused" if result.refused else "ok",
@@ -241,15 +268,7 @@ def tune(
         )
         if directory is not None and not journal.finished:
             directory.save_weights(result.weights, result.weights.meta)
-            both = (base, system)
-            directory.save_changes(
-                changes(
-                    metric,
-                    [compared.statistics(metric, chosen) for chosen in both],
-                    [compared.outputs(chosen) for chosen in both],
-                    compared,
-                )
-            )
+            directory.save_changes(changes(metric, rows, texts, compared))
             directory.finish(
                 {key: value for key, value in result.to_json().items() if key != "weights"}
             )
@@ -422,7 +441,10 @@ def _begin(
 ) -> tuple[Vector, Positions]:
     """Return the weights to begin with, and the choices that count as the start."""
     if start is not None:
-        vector = pools.vector(start)
+        # Weights of a larger model are welcome; those of another one are a mistake.
+        if isinstance(start, Mapping):
+            pools.check_names(start, learnt=True)
+        vector = pools.vector(start, partial=True)
         return vector, pools.best(vector, threads)
     first = pools.first()
     recovered = recover_weights(pools.origin) if isinstance(pools, Pools) else None
@@ -460,6 +482,26 @@ def _second(
         "start": score(base),
         "tuned": score(system),
     }
+
+
+def _tests(
+    pools: Spaces, metric: Metric, simple: Untuned, system: Positions, seed: int
+) -> dict[str, Any]:
+    """Return tests of the tuned choices against the best of those that need no tuning, and against
+    the start."""
+    best = _significance(pools, metric, simple.choices[simple.best], system, seed)
+    start = best
+    if simple.best != START:
+        start = _significance(pools, metric, simple.choices[START], system, seed)
+    return {**best, "against": simple.best, "start": start}
+
+
+def _verdict(metric: Metric, tests: Mapping[str, Any]) -> Verdict:
+    if "bootstrap" not in tests:
+        return "unclear"
+    difference = tests["bootstrap"]["difference"]
+    gain = difference if metric.higher_is_better else -difference
+    return verdict(gain, tests["bootstrap"]["p"], tests["randomisation"]["p"])
 
 
 def _significance(
@@ -510,10 +552,10 @@ def changes(
     Statistics and texts are those before and after; `told` has sources and references.
     """
     before, after = (metric.native.sentence_gains(each) for each in rows)
-    changed = [i for i, pair in enumerate(zip(*texts, strict=True)) if pair[0] != pair[1]]
+    changed = _changed(texts)
     changed.sort(key=lambda i: (-abs(after[i] - before[i]), i))
     keys = told.keys
-    for i in changed[:SHOWN_CHANGES]:
+    for i in changed:
         yield {
             "sentence": i,
             "key": keys[i] if keys else None,
@@ -524,3 +566,25 @@ def changes(
             "gain_before": float(before[i]),
             "gain_after": float(after[i]),
         }
+
+
+def count_changes(
+    metric: Metric, rows: Sequence[Rows], texts: Sequence[Sequence[str]]
+) -> dict[str, int]:
+    """Return how many sentences there are, how many changed, and how many of these gained or lost.
+
+    Statistics and texts are those before and after.
+    """
+    before, after = (metric.native.sentence_gains(each) for each in rows)
+    changed = _changed(texts)
+    moved = (after - before)[changed]
+    return {
+        "sentences": len(texts[0]),
+        "changed": len(changed),
+        "better": int(np.count_nonzero(moved > 0)),
+        "worse": int(np.count_nonzero(moved < 0)),
+    }
+
+
+def _changed(texts: Sequence[Sequence[str]]) -> list[int]:
+    return [i for i, (before, after) in enumerate(zip(*texts, strict=True)) if before != after]

@@ -112,13 +112,36 @@ def table(title: str, *columns: str, header: bool = True) -> Table:
 
 
 def show_weights(weights: Weights) -> None:
-    """Print the largest weights."""
-    rows = table("\nWeights", "name", "weight", header=False)
-    for name, value in weights.top(SHOWN_WEIGHTS).items():
-        rows.add_row(name, f"{value:+.6g}")
+    """Print the weights that matter most: by how far they move scores within lists, if known."""
+    spread, influence = weights.spread, weights.influence
+    if not spread:
+        rows = table("\nWeights", "name", "weight", header=False)
+    else:
+        rows = table("\nWeights, what matters most first", "", "weight", "spread", "product")
+    for name, value in weights.ranked(SHOWN_WEIGHTS).items():
+        rows.add_row(name, f"{value:+.6g}", *effect(name, spread, influence))
     out.print(rows)
+    if spread:
+        out.print("spread: mean standard deviation of the feature within lists", style="dim")
     if len(weights) > SHOWN_WEIGHTS:
         out.print(f"… and {len(weights) - SHOWN_WEIGHTS:,} more", style="dim")
+
+
+def changed_of(found: Mapping[str, int]) -> str:
+    """Return in words how many outputs changed."""
+    changed, better, worse = (found[key] for key in ("changed", "better", "worse"))
+    return (
+        f"output changed for {changed:,} of {found['sentences']:,} sentences: {better:,} better, "
+        f"{worse:,} worse, {changed - better - worse:,} with the same gain"
+    )
+
+
+def effect(name: str, spread: Mapping[str, float], influence: Mapping[str, float]) -> list[str]:
+    """Return a feature's spread and its product with the weight; blank where not known."""
+    if not spread:
+        return []
+    known = name in influence
+    return [f"{spread[name]:.4g}", f"{influence[name]:.4g}"] if known else ["", ""]
 
 
 def both(*listeners: Listener | None) -> Listener:

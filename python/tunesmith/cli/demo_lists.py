@@ -101,9 +101,11 @@ def show_command(*lines: Sequence[str | Path]) -> None:
 
 
 def _show_results(results: list[Result]) -> None:
-    rows = table("", "", "start", "tuned", "oracle", "unseen start", "unseen tuned", "p", "seconds")
+    heads = ["start", "tuned", "oracle", "unseen start", "unseen tuned", "unseen, best untuned"]
+    rows = table("", "", *heads, "p", "seconds")
     for result in results:
-        scores = result.start, result.tuned, result.oracle, result.heldout_start, result.heldout
+        scores = [result.start, result.tuned, result.oracle, result.heldout_start, result.heldout]
+        scores.append(result.baselines[result.significance["against"]])
         rows.add_row(
             result.tuner,
             *(f"{score:.2f}" for score in scores),

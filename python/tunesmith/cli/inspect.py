@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, note, out, table
+from tunesmith.cli.console import busy, effect, emit, note, out, table, tell_skipped, warn
 from tunesmith.errors import InputError
 from tunesmith.features import Weights
-from tunesmith.reading import read_weights, write_weights
+from tunesmith.moments import spreads
+from tunesmith.reading import Reading, read_lists, read_weights, write_weights
 from tunesmith.templates import DENSE, groups, template_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.rules import Rule, find
@@ -24,6 +25,7 @@ EXAMPLES = (
     "Examples:\n\n"
     '$ tunesmith inspect model "das haus"\n\n'
     "$ tunesmith inspect weights.toml --top 50\n\n"
+    "$ tunesmith inspect weights.txt --lists dev.nbest.gz\n\n"
     "$ tunesmith inspect weights.toml --group rule-id --negative\n\n"
     "$ tunesmith inspect weights.toml --drop-zeros --out small.toml"
 )
@@ -61,6 +63,17 @@ def inspect(
         bool,
         typer.Option("--drop-zeros", metavar="", help="Leave zeros out.", rich_help_panel=WEIGHTS),
     ] = False,
+    lists: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--lists",
+            metavar="NBEST",
+            help="Lists to see in how far each feature moves scores; without them, those that the "
+            "weights were tuned on, if the file knows.",
+            rich_help_panel=WEIGHTS,
+        ),
+    ] = None,
+    format: o.Format = None,
     out_file: Annotated[
         Path | None,
         typer.Option(
@@ -72,9 +85,14 @@ def inspect(
         ),
     ] = None,
 ) -> None:
-    """Show the rules of a model for a phrase, or what it is; or which weights matter."""
+    """Show the rules of a model for a phrase, or what it is; or which weights matter.
+
+    What matters is how far a feature moves scores within a list: the weight
+    times the spread, the mean standard deviation of the feature's values
+    within lists. Weights without a known spread come after, by size.
+    """
     if path.is_dir():
-        if group or positive or negative or drop_zeros or out_file:
+        if group or positive or negative or drop_zeros or lists or out_file:
             raise InputError(
                 "a model has no such options",
                 str(path),
@@ -88,7 +106,11 @@ def inspect(
     if positive and negative:
         raise InputError("--positive and --negative", remedy="give one of them")
     o.writable(out_file)
+    if format is not None and not lists:
+        raise InputError("--format without --lists", remedy="name the lists too")
     whole = read_weights(path)
+    if lists:
+        whole.meta["spread"] = _spread(whole, lists, format)
     known = {each.name for each in groups(whole)}
     if group is not None and group not in known:
         raise InputError(
@@ -115,12 +137,26 @@ def inspect(
                 "weights": len(chosen),
                 "nonzero": sum(map(bool, chosen.values())),
                 "groups": [each._asdict() for each in groups(chosen)],
-                "top": chosen.top(top),
+                "top": chosen.ranked(top),
+                "influence": chosen.influence,
                 "meta": whole.meta,
             }
         )
     else:
         _weights(chosen, path.name, top)
+
+
+def _spread(weights: Weights, lists: Sequence[Path], format: str | None) -> dict[str, float]:
+    """Return how far the features of weights vary within lists. Refuses lists of other features."""
+    with busy("reading"):
+        read = read_lists(lists, (), None, Reading(format=format))
+    tell_skipped(read.skipped)
+    read.pools.check_names(weights, learnt=True)
+    known = set(read.pools.names)
+    unknown = sum(1 for name, value in weights.items() if value and name not in known)
+    if unknown:
+        warn(f"weights without a feature in the lists: {unknown:,}")
+    return spreads(read.pools, weights)
 
 
 def _write(chosen: Weights, whole: Weights, to: Path, read: Path) -> None:
@@ -151,14 +187,21 @@ def _weights(weights: Weights, title: str, top: int) -> None:
     if len(found) > 1:
         counts.add_row("all", *(f"{each:,}" for each in sums), "", "", style="bold")
     out.print(counts)
+    spread, influence = weights.spread, weights.influence
+    heads = ["spread", "product"] if spread else []
     for name, part in _parts(weights):
-        shown = table(f"\n{name}", "feature", "weight", *(["group"] if name != DENSE else []))
-        for feature, value in part.top(top).items():
+        grouped = ["group"] if name != DENSE else []
+        shown = table(f"\n{name}", "feature", "weight", *heads, *grouped)
+        for feature, value in part.ranked(top).items():
             group = [template_of(feature)] if name != DENSE else []
-            shown.add_row(feature, f"{value:+.4g}", *group)
+            shown.add_row(feature, f"{value:+.4g}", *effect(feature, spread, influence), *group)
         out.print(shown)
         if len(part) > top:
             out.print(f"… and {len(part) - top:,} more (--top)", style="dim")
+    if spread:
+        out.print("\nspread: mean standard deviation of the feature within lists", style="dim")
+    else:
+        out.print("\nby size, which says little of effect (--lists NBEST tells)", style="dim")
 
 
 def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
@@ -166,7 +209,7 @@ def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
     parts: dict[str, dict[str, float]] = {DENSE: {}, "sparse": {}}
     for name, value in weights.items():
         parts[DENSE if template_of(name) == DENSE else "sparse"][name] = value
-    yield from ((name, Weights(part)) for name, part in parts.items() if part)
+    yield from ((name, Weights(part, weights.meta)) for name, part in parts.items() if part)
 
 
 def _model(model: Path, phrase: str | None, top: int, json: bool, kind: str | None) -> None:

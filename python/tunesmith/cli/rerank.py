@@ -17,6 +17,7 @@ from tunesmith.cli.console import (
     Watch,
     both,
     busy,
+    changed_of,
     emit,
     fail,
     note,
@@ -34,17 +35,22 @@ from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner, preset_options
 from tunesmith.reading import check_copy, read_lists, read_weights, write_weights
 from tunesmith.report import Follow
+from tunesmith.report.wording import headline
 from tunesmith.reranking import Applied, apply_lines, apply_nbest
 from tunesmith.runs import fingerprint
 from tunesmith.runs.board import Board
 from tunesmith.tuning import Result
 from tunesmith.tuning import tune as tune_pools
+from tunesmith.untuned import CONSENSUS, START, described, is_alone
 
 app = typer.Typer(
     help="Check n-best lists, tune weights on them, apply the weights.", no_args_is_help=True
 )
 
 MEASURE = "Is it better?"
+PLACES = {"lists": "the tuning lists", "folds": "held-out folds", "heldout": "held-out lists"}
+# Single features that are shown of those tried alone.
+SHOWN_ALONE = 5
 
 
 @app.command(
@@ -81,8 +87,20 @@ def check(
     show_lists(f"{title} ({kinds})", found)
     if measured is not None:
         scores = table(f"\n{measured.label}", "choice", "score")
-        for key in ("worst", "first", "oracle", "headroom"):
-            scores.add_row(key, f"{found['scores'][key]:.2f}")
+        told = found["scores"]
+        for key, name in (
+            ("worst", "worst"),
+            ("first", "first"),
+            (
+                "best_alone",
+                f"{described(told['best_alone_name'])}" if told["best_alone_name"] else "",
+            ),
+            (CONSENSUS, "consensus (no tuning)"),
+            ("oracle", "oracle"),
+            ("headroom", "headroom"),
+        ):
+            if told[key] is not None:
+                scores.add_row(name, f"{told[key]:.2f}")
         out.print(scores)
         out.print(found["scores"]["signature"], style="dim")
     show_features(found["feature_table"], show)
@@ -106,17 +124,30 @@ def show_lists(title: str, found: dict[str, Any]) -> None:
 
 def show_features(rows: list[dict[str, Any]], most: int) -> None:
     """Print the table of features, the most frequent first."""
-    shown = table(
-        "\nFeatures", "name", "coverage", "lowest", "mean", "highest", "varies in", "correlation"
-    )
+    heads = ["coverage", "lowest", "mean", "highest", "varies in", "correlation"]
+    scored = any("alone" in row for row in rows)
+    shown = table("\nFeatures", "name", *heads, *(["alone"] if scored else []))
     for row in rows[:most]:
         numbers = [f"{row[key]:.4g}" for key in ("lowest", "mean", "highest")]
         corr = "" if row["correlation"] is None else f"{row['correlation']:+.3f}"
         coverage, varies = f"{row['coverage']:.0%}", f"{row['varies']:.0%}"
-        shown.add_row(row["name"], coverage, *numbers, varies, corr)
+        alone = [_alone(row)] if scored else []
+        shown.add_row(row["name"], coverage, *numbers, varies, corr, *alone)
     out.print(shown)
+    if scored:
+        tried = sum("alone" in row for row in rows)
+        some = f"; {tried} of {len(rows)} were tried" if tried < len(rows) else ""
+        out.print(
+            "alone: score of the hypotheses with the highest value of the feature, - with the "
+            f"lowest, whichever is better{some}",
+            style="dim",
+        )
     if len(rows) > most:
         out.print(f"… and {len(rows) - most} more (--show)", style="dim")
+
+
+def _alone(row: dict[str, Any]) -> str:
+    return f"{row['sign']} {row['alone']:.2f}" if "alone" in row else ""
 
 
 @app.command(
@@ -223,8 +254,10 @@ def tune(
 
     Ends with the scores of the first-ranked, the tuned and the oracle choices,
     of held-out lists (--folds or --heldout), of a second metric, and with tests
-    of significance. Weights that are no good (all zero, unchanged, worse than
-    the start) are refused with exit code 1.
+    of significance against the best of what needs no tuning: the start,
+    consensus, a single feature. Without --folds or --heldout they speak only of
+    the lists that were learnt from. Weights that are no good (all zero,
+    unchanged, worse than the start) are refused with exit code 1.
     """
     if resume and run is None:
         raise InputError("--resume without --run", remedy="name the run directory")
@@ -306,7 +339,8 @@ def tune(
             note(f"weights written to {out_file}")
         if run is not None:
             note(f"{run / 'report.html'} shows the run")
-    if result.heldout is not None and result.heldout_start is not None:
+    fits = result.refused is None
+    if fits and result.heldout is not None and result.heldout_start is not None:
         gained = result.heldout - result.heldout_start
         if (gained if measured.higher_is_better else -gained) < 0:
             warn(
@@ -382,16 +416,59 @@ def show_result(result: Result) -> None:
         )
     out.print(rows)
     out.print(result.signature, style="dim")
-    where = {"lists": "the tuning lists", "folds": "held-out folds", "heldout": "held-out lists"}
-    boot = result.significance["bootstrap"]
-    out.print(
-        f"\nagainst the start, on {where[result.significance['on']]}: {boot['difference']:+.2f} "
-        f"[{boot['ci'][0]:+.2f}, {boot['ci'][1]:+.2f}]\n"
-        f"p = {boot['p']:.3g} (paired bootstrap), "
-        f"p = {result.significance['randomisation']['p']:.3g} (approximate randomisation)"
-    )
+    show_untuned(result)
+    show_verdict(result)
     show_weights(result.weights)
     out.print(f"\n{result.seconds:.2f} s", style="dim")
+
+
+def show_untuned(result: Result) -> None:
+    """Print the scores of what needs no tuning: start, consensus, the best single features."""
+    where = PLACES[result.significance["on"]]
+    rows = table(f"\nWithout tuning, on {where}", "", "score", header=False)
+    scores = result.baselines
+    alone = [name for name in scores if is_alone(name)]
+    for name in [START, CONSENSUS, *alone[:SHOWN_ALONE]]:
+        if name in scores:
+            best = "bold" if name == result.significance["against"] else None
+            rows.add_row(described(name), f"{scores[name]:.2f}", style=best)
+    out.print(rows)
+    if len(alone) > SHOWN_ALONE:
+        out.print(f"… and {len(alone) - SHOWN_ALONE} more features alone (--json)", style="dim")
+    if len(alone) < len(result.weights):
+        out.print(
+            f"{len(alone)} of {len(result.weights):,} features were tried alone: those that at "
+            "least half of the lists have",
+            style="dim",
+        )
+
+
+def show_verdict(result: Result) -> None:
+    """Print whether tuning beats what needs none, the tests behind it, and what changed."""
+    tests = result.significance
+    on, against = tests["on"], tests["against"]
+    worst = max(tests[test]["p"] for test in ("bootstrap", "randomisation"))
+    out.print(f"\n{headline(result.verdict, against, on, worst)}.", style="bold")
+    compared = {against: tests} if against == START else {against: tests, START: tests["start"]}
+    for name, found in compared.items():
+        boot, shuffled = found["bootstrap"], found["randomisation"]
+        out.print(
+            f"against {described(name)}, on {PLACES[on]}: {boot['difference']:+.2f} "
+            f"[{boot['ci'][0]:+.2f}, {boot['ci'][1]:+.2f}]\n"
+            f"p = {boot['p']:.3g} (paired bootstrap), "
+            f"p = {shuffled['p']:.3g} (approximate randomisation)"
+        )
+    if against != START:
+        out.print(
+            f"{described(against)} was chosen by its score on the same sentences, which favours it",
+            style="dim",
+        )
+    if tests["chosen_there"]:
+        out.print(
+            "the epoch was chosen on the held-out lists, which favours the tuned weights",
+            style="dim",
+        )
+    out.print(f"{changed_of(result.changed)}, on {PLACES[on]}")
 
 
 @app.command(

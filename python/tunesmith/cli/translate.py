@@ -289,7 +289,9 @@ class Answers:
             if self.nbest
             else translator.forests(lines, **how)
         )
-        chosen = agreed.consensus(translator.weights, self.alpha, how["threads"])
+        # A few lines have few of the sparse features that the weights know.
+        weights = agreed.vector(translator.weights, partial=True)
+        chosen = agreed.consensus(weights, self.alpha, how["threads"])
         return self._printed(agreed, chosen)
 
     def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:

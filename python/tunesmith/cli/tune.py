@@ -15,6 +15,7 @@ from tunesmith.cli.console import (
     Watch,
     both,
     busy,
+    changed_of,
     emit,
     fail,
     note,
@@ -511,6 +512,8 @@ def show(result: LiveResult, heldout: list[Path]) -> None:
     }
     for name, value in facts.items():
         out.print(f"{name}: {value}", style="dim")
+    if result.changed is not None:
+        out.print(changed_of(result.changed))
     show_weights(result.weights)
 
 

@@ -152,7 +152,7 @@ def weight_lines(story: Story) -> str:
         return ""
     last = epochs[-1].weights
     moved = best.moved
-    names = sorted(moved or last, key=lambda name: (-abs(last[name]), name))[:SHOWN_WEIGHTS]
+    names = story.ranked({name: last[name] for name in moved or last})[:SHOWN_WEIGHTS]
     names.sort(key=lambda name: -last[name])
     values = [e.weights[name] for e in epochs for name in names if name in e.weights]
     first = _first([best])
@@ -162,7 +162,8 @@ def weight_lines(story: Story) -> str:
         LARGE,
         (first, float(epochs[-1].epoch)),
         around(values),
-        note=f"The {len(names)} largest by magnitude{' of those that move' if moved else ''}"
+        note=f"The {len(names)} {'that matter most' if story.spread else 'largest by magnitude'}"
+        + (" of those that move" if moved else "")
         + (f", run {best.index + 1}, the best." if len(story.trials) > 1 else "."),
     )
     if min(values) < 0 < max(values):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tunesmith.report.difference import marked, shortened
-from tunesmith.report.story import Story, number, table, text
+from tunesmith.report.story import Story, number, numbers, table, text
 from tunesmith.report.wording import (
     PLACES,
     aligned,
@@ -24,10 +24,13 @@ from tunesmith.report.wording import (
     significance,
     size,
 )
+from tunesmith.untuned import described, is_alone
 
 SHOWN_WEIGHTS = 100
 SHOWN_SENTENCES = 100
 SHOWN_EPOCHS = 500
+# Columns of weights that are set right.
+NUMBERS = ("Weight", "Spread", "Weight × spread", "Between runs")
 
 
 def header(story: Story) -> str:
@@ -138,17 +141,61 @@ def summary(story: Story) -> str:
                 "a metric that was not tuned",
             )
         )
+    if against := text(table((story.end or {}).get("significance")).get("against")):
+        best = numbers((story.end or {}).get("baselines")).get(against)
+        others.append(("Without tuning", fixed(best, places), f"at best: {described(against)}"))
     tiles = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><p>{escape(note)}</p></div>"
         for name, value, note in others
     )
-    found = significance(table((story.end or {}).get("significance")), metric, places)
+    tests = table((story.end or {}).get("significance"))
+    found = significance(tests, metric, places, story.higher)
     verdict = (
         f'<p class="verdict"><strong>{escape(found[0])}.</strong> {escape(found[1])}</p>'
         if found
         else ""
     )
-    return f'<section class="summary">{main}<dl class="tiles">{tiles}</dl>{verdict}</section>'
+    return (
+        f'<section class="summary">{main}<dl class="tiles">{tiles}</dl>{verdict}'
+        f"{_untuned(story, metric, places)}</section>"
+    )
+
+
+def _untuned(story: Story, metric: str, places: int) -> str:
+    """Return the scores of what needs no tuning, on the sentences that the tests were made on."""
+    end = story.end or {}
+    scores = numbers(end.get("baselines"))
+    if not scores:
+        return ""
+    on = table(end.get("significance")).get("on")
+    ours = story.tuned if on == "lists" else number(end.get("heldout"))
+    rows = [(described(name), score, "") for name, score in scores.items()]
+    if ours is not None:
+        rows.append(("tuned", ours, ' class="kept"'))
+    rows.sort(key=lambda row: -row[1] if story.higher else row[1])
+    body = "".join(
+        f'<tr{css}><td class="name"><bdi>{escape(name)}</bdi></td>'
+        f'<td class="n">{fixed(score, places)}</td></tr>'
+        for name, score, css in rows
+    )
+    tried = sum(map(is_alone, scores))
+    features = number(story.start.get("features"))
+    some = (
+        f" Of {count(features)} features, {count(tried)} were tried alone: those that at least half"
+        " of the lists have."
+        if features is not None and tried < features
+        else ""
+    )
+    return (
+        f'<details class="untuned"><summary>What needs no tuning</summary>'
+        f'<p class="lead">{escape(metric)} {PLACES.get(str(on), "")}. Consensus is the hypothesis '
+        "that the others of its list agree with most. A feature alone chooses its highest value, "
+        f"with − its lowest, whichever scores better.{some} The best of these was known only after "
+        "scoring, which favours it in the comparison.</p>"
+        '<div class="scroll"><table><thead><tr><th scope="col">Choice</th>'
+        f'<th scope="col" class="n">{escape(metric)}</th></tr></thead><tbody>{body}</tbody>'
+        "</table></div></details>"
+    )
 
 
 def _heldout(story: Story) -> Iterator[tuple[str, float | None, float]]:
@@ -197,43 +244,62 @@ def weights_table(story: Story) -> str:
     """Return the final weights with a bar each, and how far the runs agree on them."""
     if not story.weights:
         return ""
-    ranked = sorted(story.weights.items(), key=lambda item: (-abs(item[1]), item[0]))
-    shown = ranked[:SHOWN_WEIGHTS]
-    largest = abs(shown[0][1]) or 1.0
+    spread = story.spread
+    ranked = story.ranked(story.weights)
+    shown = [(name, story.weights[name]) for name in ranked[:SHOWN_WEIGHTS]]
+    largest = max(abs(value) for _, value in shown) or 1.0
     moved = story.best.moved if story.best else set()
-    widest = max((abs(value) for name, value in shown if name in moved), default=0.0) or largest
+    # Bars are of what moves scores within lists, where that is known.
+    length = {name: abs(value) * (spread.get(name, 0.0) if spread else 1) for name, value in shown}
+    longest = max(length.values()) or 1.0
+    widest = longest
+    if not spread:
+        widest = max((length[name] for name, _ in shown if name in moved), default=0.0) or longest
     finals = [trial.epochs[-1].weights for trial in story.trials if trial.epochs]
     several = len(finals) > 1
     rows = []
     for name, value in shown:
-        share = min(50 * abs(value) / widest, 50)
+        share = min(50 * length[name] / widest, 50)
         side = f"left:50%;width:{share:.2f}%" if value >= 0 else f"right:50%;width:{share:.2f}%"
-        sign = ("plus" if value >= 0 else "minus") + (" beyond" if abs(value) > widest else "")
+        sign = ("plus" if value >= 0 else "minus") + (" beyond" if length[name] > widest else "")
         rows.append(
             f'<tr><td class="name" data-v="{escape(name)}"><bdi>{escape(name)}</bdi></td>'
             f'<td class="n" data-v="{value!r}" title="{value!r}">{aligned(value, largest)}</td>'
-            f'<td class="cell" data-v="{abs(value)!r}"><span class="axis"></span>'
+            + (_spread(spread.get(name), length[name], longest) if spread else "")
+            + f'<td class="cell" data-v="{length[name]!r}"><span class="axis"></span>'
             f'<span class="bar {sign}" style="{side}"></span></td>'
             + (_agreement([f[name] for f in finals if name in f], largest) if several else "")
             + "</tr>"
         )
-    active = sum(1 for _, value in ranked if value)
+    active = sum(1 for value in story.weights.values() if value)
     of = f" of {count(story.features)}" if story.features is not None else ""
     rest = len(ranked) - len(shown)
     note = (
-        f'<p class="more">{count(rest)} smaller weights are in <code>weights.toml</code>.</p>'
+        f'<p class="more">{count(rest)} other weights are in <code>weights.toml</code>.</p>'
         if rest
         else ""
     )
-    beyond = " Bars that fade are longer than they are drawn." if largest > widest else ""
+    beyond = " Bars that fade are longer than they are drawn." if longest > widest else ""
+    order = (
+        "those that matter most come first. What matters is how far a feature moves scores within "
+        "a list: weight × spread, the mean standard deviation of its values within lists."
+        if spread
+        else "the largest come first."
+    )
+    spreads = (
+        _column("Spread", "number", "mean standard deviation within lists")
+        + _column("Weight × spread", "number", "how far the feature moves scores within a list")
+        if spread
+        else ""
+    )
     runs = _column("Between runs", "number", "standard deviation") if several else ""
     return (
         f'<section id="weights"><h2>{"Final weights" if story.end else "Weights so far"}</h2>'
-        f'<p class="lead">{count(active)}{of} features carry weight; the largest come first.'
+        f'<p class="lead">{count(active)}{of} features carry weight; {order}'
         f"{beyond}</p>"
         '<div class="scroll"><table class="sortable weights"><thead><tr>'
         f"{_column('Feature', 'text')}{_column('Weight', 'number')}"
-        f"{_column('Magnitude', 'number')}{runs}"
+        f"{spreads}{_column('Effect' if spread else 'Magnitude', 'number')}{runs}"
         f'</tr></thead><tbody id="weight-rows">{"".join(rows)}</tbody></table></div>'
         f"{_all('weight-rows', len(rows))}{note}</section>"
     )
@@ -245,8 +311,17 @@ def _all(rows: str, amount: int) -> str:
 
 def _column(name: str, kind: str, title: str = "") -> str:
     hint = f' title="{escape(title)}"' if title else ""
-    css = ' class="n"' if name in ("Weight", "Between runs") else ""
+    css = ' class="n"' if name in NUMBERS else ""
     return f'<th scope="col" data-kind="{kind}"{css}{hint}>{escape(name)}</th>'
+
+
+def _spread(spread: float | None, moves: float, largest: float) -> str:
+    if spread is None:
+        return '<td class="n" data-v="-1">–</td><td class="n" data-v="-1">–</td>'
+    return (
+        f'<td class="n" data-v="{spread!r}">{brief(spread)}</td>'
+        f'<td class="n" data-v="{moves!r}">{aligned(moves, largest)}</td>'
+    )
 
 
 def _agreement(values: list[float], largest: float) -> str:
@@ -332,7 +407,13 @@ def sentences(story: Story) -> str:
         if amount
     )
     hidden = len(rows) - len(kept)
-    more = f" The {count(len(kept))} largest changes are shown." if hidden else ""
+    down = sum(1 for _, change in kept if (change or 0.0) < 0)
+    more = (
+        f" Shown are the largest changes only: {count(len(kept) - down)} that are better or the "
+        f"same, {count(down)} that are worse; <code>changes.jsonl</code> has all."
+        if hidden
+        else ""
+    )
     place = table((story.end or {}).get("significance")).get("on")
     total = number(story.start.get("sentences")) if place != "heldout" else None
     of = f" of {count(total)}" if total is not None and total >= len(rows) else ""

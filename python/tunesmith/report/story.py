@@ -35,6 +35,13 @@ def text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+def numbers(value: object) -> dict[str, float]:
+    """Return the finite numbers of a table by name."""
+    return {
+        name: found for name, item in table(value).items() if (found := number(item)) is not None
+    }
+
+
 @dataclass(frozen=True)
 class Epoch:
     """One pass over the lists; anything may be unknown."""
@@ -76,7 +83,7 @@ class Epoch:
             spread=number(spread.get("mean")),
             spread_sd=number(spread.get("sd")),
             staleness=number(table(event.get("staleness")).get("mean")),
-            weights=_weights(event.get("weights")),
+            weights=numbers(event.get("weights")),
             more_heldout=_more(event.get("heldout_all")),
             **{
                 key: number(event.get(key))
@@ -134,6 +141,21 @@ class Story:
     changes: list[dict[str, Any]]
     higher: bool = True
     notes: list[str] = field(default_factory=list)
+    spread: dict[str, float] = field(default_factory=dict)
+    """How far features vary within lists, where known."""
+
+    def ranked(self, weights: Mapping[str, float]) -> list[str]:
+        """Return names of weights, those that matter most first: by |weight| × spread where spreads
+        are known, then by magnitude."""
+        spread = self.spread
+        return sorted(
+            weights,
+            key=lambda name: (
+                -abs(weights[name]) * spread.get(name, 0.0),
+                -abs(weights[name]),
+                name,
+            ),
+        )
 
     @property
     def best(self) -> Trial | None:
@@ -234,12 +256,14 @@ def read_story(run: RunDirectory) -> Story:
         _trial(index, [seen[key] for key in sorted(seen)], ends.get(index, {}), higher)
         for index, seen in sorted(epochs.items())
     ]
+    weights, spread = _final_weights(run, end, trials, notes)
     return Story(
         config=config,
         start=start,
         end=end,
         trials=trials,
-        weights=_final_weights(run, end, trials, notes),
+        weights=weights,
+        spread=spread,
         changes=_changes(run, notes),
         higher=higher,
         notes=notes,
@@ -266,16 +290,18 @@ def _trial(index: int, epochs: list[Epoch], end: dict[str, Any], higher: bool) -
 
 def _final_weights(
     run: RunDirectory, end: dict[str, Any] | None, trials: list[Trial], notes: list[str]
-) -> dict[str, float]:
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the weights and the spread of their features."""
     if run.weights_file.exists():
         try:
-            return load_weights(run.weights_file)[0]
+            weights, meta = load_weights(run.weights_file)
+            return weights, numbers(meta.get("spread"))
         except InputError as error:
             notes.append(str(error))
-    told = _weights((end or {}).get("weights"))
+    told = numbers((end or {}).get("weights"))
     if told or not trials or not trials[0].epochs:
-        return told
-    return trials[0].epochs[-1].weights
+        return told, {}
+    return trials[0].epochs[-1].weights, {}
 
 
 def _changes(run: RunDirectory, notes: list[str]) -> list[dict[str, Any]]:
@@ -284,9 +310,3 @@ def _changes(run: RunDirectory, notes: list[str]) -> list[dict[str, Any]]:
     except InputError as error:
         notes.append(str(error))
         return []
-
-
-def _weights(value: object) -> dict[str, float]:
-    return {
-        name: weight for name, item in table(value).items() if (weight := number(item)) is not None
-    }

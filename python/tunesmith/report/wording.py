@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunesmith.report.story import number, table
+from tunesmith.significance import Verdict, verdict
+from tunesmith.untuned import START, described
 
 METRICS = {
     "bleu": "BLEU",
@@ -134,28 +136,63 @@ def probability(value: float) -> str:
     return f"p\u00a0=\u00a0{fixed(value, 3 if value < 0.1 else 2)}"
 
 
-def significance(tests: Mapping[str, Any], metric: str, places: int) -> tuple[str, str] | None:
+def significance(
+    tests: Mapping[str, Any], metric: str, places: int, higher: bool = True
+) -> tuple[str, str] | None:
     """Return a verdict and its grounds, or None when no test was made."""
-    bootstrap, shuffled = table(tests.get("bootstrap")), table(tests.get("randomisation"))
-    found = {
-        name: p
-        for name, p in (
-            ("paired bootstrap", number(bootstrap.get("p"))),
-            ("approximate randomisation", number(shuffled.get("p"))),
-        )
-        if p is not None
-    }
+    found = _p_values(tests)
     if not found:
         return None
-    # The more cautious test speaks, and they rarely disagree.
-    worst = max(found.values())
-    if worst < 0.01:
-        verdict = "Very unlikely to be chance"
-    elif worst < 0.05:
-        verdict = "Unlikely to be chance"
-    else:
-        verdict = "May well be chance"
-    grounds = ", ".join(f"{probability(p)} by {name}" for name, p in found.items())
+    difference = number(table(tests.get("bootstrap")).get("difference"))
+    gain = 0.0 if difference is None else difference if higher else -difference
+    against = tests.get("against")
+    said = headline(verdict(gain, *found.values()), against, tests.get("on"), max(found.values()))
+    grounds = [_grounds(tests, metric, places, PLACES.get(str(tests.get("on"))))]
+    if tests.get("chosen_there"):
+        grounds.append("The epoch was chosen on these lists, too, which favours the tuned weights.")
+    start = table(tests.get("start"))
+    if against not in (None, START) and _p_values(start):
+        grounds.append(f"Against the start: {_grounds(start, metric, places)}")
+    return said, " ".join(grounds)
+
+
+def headline(found: Verdict, against: object, on: object, p: float) -> str:
+    """Return what was found of tuned weights in a sentence, without a full stop.
+
+    `against` is what they were compared with, the start of older runs that do not say; `on` says
+    on which sentences; `p` is that of the more cautious test, and they rarely disagree.
+    """
+    other = described(str(against or START))
+    if against not in (None, START):
+        other += ", the best choice without tuning"
+    elif against is not None:
+        other += ", which is the best choice without tuning"
+    what = {
+        "better": "beats",
+        "unclear": "does not clearly beat",
+        "worse": "is worse than",
+    }[found]
+    if on == "lists":
+        return (
+            f"On the lists it was tuned on, tuning {what} {other}; whether it helps elsewhere is "
+            "open (--folds 5 tests on held-out sentences)"
+        )
+    said = f"Tuning {what} {other}"
+    if found == "unclear":
+        return said
+    return f"{said}: {'very ' if p < 0.01 else ''}unlikely to be chance"
+
+
+def _p_values(tests: Mapping[str, Any]) -> dict[str, float]:
+    named = (("paired bootstrap", "bootstrap"), ("approximate randomisation", "randomisation"))
+    found = {name: number(table(tests.get(key)).get("p")) for name, key in named}
+    return {name: p for name, p in found.items() if p is not None}
+
+
+def _grounds(tests: Mapping[str, Any], metric: str, places: int, place: str | None = None) -> str:
+    """Return a difference, its interval and the tests."""
+    grounds = ", ".join(f"{probability(p)} by {name}" for name, p in _p_values(tests).items())
+    bootstrap = table(tests.get("bootstrap"))
     difference = number(bootstrap.get("difference"))
     about = f"{fixed(difference, places, sign=True)} {metric}" if difference is not None else ""
     interval = bootstrap.get("ci")
@@ -166,6 +203,5 @@ def significance(tests: Mapping[str, Any], metric: str, places: int) -> tuple[st
                 f" (95\u00a0% interval {fixed(low, places, sign=True)}"
                 f" to {fixed(high, places, sign=True)})"
             )
-    place = PLACES.get(str(tests.get("on")))
     said = [part for part in (about.strip(), place) if part]
-    return verdict, f"{' '.join(said)}; {grounds}." if said else f"{grounds}."
+    return f"{' '.join(said)}; {grounds}." if said else f"{grounds}."
