@@ -55,7 +55,7 @@ MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
 
-_PLAIN = TextSide()
+_PLAIN = TextSide(protected=())
 
 
 class Pace:
