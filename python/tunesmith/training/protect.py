@@ -24,9 +24,10 @@ _WORD = rf"[^\W{_CJK}]"
 _URL = rf"""[^\s<>"“”„«»|\\^{{}}`()▁{_CJK}\uff00-\uffef]"""
 # A sentence's punctuation does not end an address, nor does a bracket that it did not open.
 _URL_REST = rf"(?:{_URL}|\({_URL}*\))*(?:(?![.,;:!?'’‘*_]){_URL}|\({_URL}*\))"
-_BEFORE = rf"(?=[-+−0-9])(?<!{_WORD})(?<![0-9][.,:/'’–-])(?<!\w-)"
-_AFTER = rf"(?!{_WORD}|-\w|[.,:/'’–][0-9])"
-
+# Not inside a word or a longer number. The first condition is there for speed.
+_ALNUM = rf"[^\W_{_CJK}]"
+_BEFORE = rf"(?=[-+−0-9])(?<!{_ALNUM})(?<![0-9][.,:/'’–-])(?<!\w-)"
+_AFTER = rf"(?!{_ALNUM}|-\w|[.,:/'’–][0-9])"
 _TAG = r"""</?[A-Za-z][\w:.-]*(?:\s+[\w:.@-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'<>=]+))?)*\s*/?>"""
 _MAIL = rf"(?:mailto:)?(?:{_WORD}|[.+%-])+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{{2,}}"
 
@@ -45,7 +46,7 @@ _NEEDS = {
     r"(?<!\w)@[\w-]+@(?!\w)": "@",
     # Paths: from a root or a folder, to a file with an extension, of Windows.
     r"(?<![\w./~)-])(?:~|\.{1,2})?(?:/[\w.+~@%-]+)+/?(?<!\.)": "/",
-    r"(?<![\w./~-])[\w.+~@-]+(?:/[\w.+~@-]+)+\.[A-Za-z]\w{0,4}(?!\w)": "/",
+    r"(?<![\w./~-])[\w.+~@%-]+(?:/[\w.+~@%-]+)+\.[A-Za-z]\w{0,4}(?!\w)": "/",
     r"""(?<!\w)(?:[A-Za-z]:|\\\\[\w.-]+)\\(?:[^\s"<>|*?▁]*[^\s"<>|*?▁.,;:!)\]])?""": "\\",
     # Numbers with separators, dates, times; a currency right behind a number.
     rf"{_BEFORE}[-+−]?[0-9]+(?:[.,:/'’–-][0-9]+)+{_AFTER}": "0123456789",

@@ -86,7 +86,7 @@ class TextSide:
     ('你 好 吗 ▁ O K ▁ g o', '你好吗 OK go')
     """
 
-    language: str = "en"
+    language: str = UNKNOWN
     tokenize: Tokenizer = "none"
     case: Case = "keep"
     model: str = ""
