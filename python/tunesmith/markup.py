@@ -41,8 +41,8 @@ def marked(line: str, source: TextSide, target: TextSide, escaped: bool) -> str:
     """Return a line with what stands between tags prepared, and translations inside them.
 
     With `escaped` the entities of XML are characters of the text. Placeholders are words of the
-    model and stay as they are. Only what the line begins with begins a sentence: elsewhere capitals
-    mean something.
+    model and stay as they are; what they stand for comes out as it went in. Only what the line
+    begins with begins a sentence: elsewhere capitals mean something.
     """
 
     def prepared(text: str, side: TextSide, begins: bool = False) -> str:
@@ -53,6 +53,10 @@ def marked(line: str, source: TextSide, target: TextSide, escaped: bool) -> str:
         each = (prepared(text, target) for text in found[3].split("||"))
         return f"{found[1]}{found[2]}{'||'.join(each)}{found[2]}"
 
+    def entity(found: re.Match[str]) -> str:
+        plain = _unescaped(found[3]) if escaped else found[3]
+        return f"{found[1]}{found[2]}{escape(target.exact(plain), _QUOTES)}{found[2]}"
+
     # Every other part is a tag.
     texts, tags = (_TAG.split(line)[at::2] for at in (0, 1))
     held = [False, *(_ENTITY.search(tag) is not None for tag in tags)]
@@ -61,7 +65,10 @@ def marked(line: str, source: TextSide, target: TextSide, escaped: bool) -> str:
         # A tag that is not closed is refused, not escaped.
         if not held[at] and "<" not in text:
             texts[at] = prepared(text, source, at == first)
-    tags = [(_ENTITY if held[at] else _GIVEN).sub(given, tag) for at, tag in enumerate(tags, 1)]
+    tags = [
+        _ENTITY.sub(entity, tag) if held[at] else _GIVEN.sub(given, tag)
+        for at, tag in enumerate(tags, 1)
+    ]
     return " ".join(part for pair in zip(texts, [*tags, ""], strict=True) for part in pair)
 
 

@@ -56,7 +56,7 @@ GIVEN = "given"
 BAD_MARKUP = "bad markup"
 BAD_TEXT = "no plain text"
 
-_PLAIN = TextSide()
+_PLAIN = TextSide(protected=())
 
 
 class Pace:

@@ -51,6 +51,50 @@ def test_models_are_asked_in_the_words_of_people(texts: tuple[Path, Path], tmp_p
     assert "no rule for 'das boot'" in tunesmith("inspect", model, "das boot").out
 
 
+def test_raw_text_is_tokenised_and_truecased_unless_options_say_otherwise(tmp_path: Path) -> None:
+    pytest.importorskip("sacremoses")
+    texts = tmp_path / "train.de", tmp_path / "train.en"
+    texts[0].write_text("Das Haus, das alte.\nEin Buch.\n" * 5)
+    texts[1].write_text("The house, the old one.\nA book.\n" * 5)
+    words = ("train", *texts, "--kind", "phrase", "--order", 2, "--json", "--model")
+    ran = tunesmith(*words, tmp_path / "one")
+    assert ran.code == 0, ran.err
+    lines = [line for line in ran.err.splitlines() if line.startswith("chosen: ")]
+    assert lines == [f"chosen: {ran.object['chosen']}"]
+    assert "raw text: --tokenize moses --case true" in lines[0]
+    assert "source language de" in lines[0]
+    moses = {"tokenize": "moses", "case": "true"}
+    assert ran.object["text"] == {
+        "source": {"language": "de", **moses},
+        "target": {"language": "en", **moses},
+    }
+    assert tunesmith("inspect", tmp_path / "one", "das Haus ,", "--json").object["phrases"]
+    given = ("--tokenize", "none", "--source-language", "nl", "--target-language", "en")
+    ran = tunesmith(*words, tmp_path / "two", *given)
+    assert "chosen" not in ran.err
+    assert ran.object["text"]["source"] == {"language": "nl", "tokenize": "none", "case": "keep"}
+    (tmp_path / "patterns").write_text("Haus,\n")
+    ran = tunesmith(*words, tmp_path / "three", "--protected", tmp_path / "patterns")
+    assert ran.code == 0, ran.err
+    assert "das Haus, das" in (tmp_path / "three/work/corpus.source").read_text()
+
+
+def test_raw_text_without_a_tokeniser_is_refused_with_what_helps(
+    texts: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tunesmith.training.detect.find_spec", lambda name: None)
+    words = ("train", *texts, "--model", tmp_path / "model", "--kind", "phrase", "--order", 2)
+    assert tunesmith(*words).code == 0
+    texts[0].write_text(SOURCE.replace("\n", ".\n"))
+    words = ("train", *texts, "--model", tmp_path / "other", "--kind", "phrase", "--order", 2)
+    ran = tunesmith(*words)
+    assert ran.code == 2
+    assert f"{texts[0]}: the text is not tokenised" in ran.err
+    assert "pip install sacremoses" in ran.err.replace("\n", " ")
+    assert not (tmp_path / "other").exists()
+    assert tunesmith(*words, "--tokenize", "none").code == 0
+
+
 def test_what_was_left_out_is_told(texts: tuple[Path, Path], tmp_path: Path) -> None:
     texts[0].write_text(SOURCE + "\n" + "wort " * 10_000 + "\n")
     texts[1].write_text(TARGET + "x\nword\n")

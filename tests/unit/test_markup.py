@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
@@ -92,6 +93,29 @@ def test_placeholders_are_not_cut_into_words(folder: Path, tmp_path: Path) -> No
     )
     assert line.split(">")[1].startswith(" @num@ <")
     assert one(made, 'Er zahlt <ne entity="5,5">@num@</ne>.').endswith("5,5.")
+
+
+URL = "https://Foo.example/A_b/?q=1&r=2,3#Top"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("case", ["lower", "true"])
+def test_what_a_placeholder_stands_for_comes_out_unbroken(
+    folder: Path, tmp_path: Path, case: str, recorded: bool
+) -> None:
+    pytest.importorskip("sacremoses")
+    protected = None if recorded else ()
+    sides = [
+        TextSide(name, "moses", case, protected=protected)  # type: ignore[arg-type]
+        for name in ("de", "en")
+    ]
+    texts = folder.parent / "src", folder.parent / "tgt"
+    train(Training(*texts, *sides, "phrase"), tmp_path / "model", 1)
+    made = translator(tmp_path / "model")
+    for entity in (URL, "foo :: Bar(x,y)", "K.-H. & Co", "</b>"):
+        given = escape(entity, {'"': "&quot;"})
+        line = f'das Haus <ne translation="@url@" entity="{given}">@url@</ne> ist alt .'
+        assert f" {entity} " in one(made, line), entity
 
 
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])

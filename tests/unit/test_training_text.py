@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from tunesmith._core import Lines
 from tunesmith.errors import InputError
+from tunesmith.model_weights import Kind
+from tunesmith.training.detect import Found, choose_sides, language_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.pipeline import Training, train
+from tunesmith.training.protect import PROTECTED
 from tunesmith.training.text import TextSide, read_case
+from tunesmith.translation import Model
 
 SOURCE = ["Das Haus ist klein.", "Das alte Haus!", "Ein Buch, ein Haus.", "Das Buch ist alt."]
 TARGET = ["The house is small.", "The old house!", "A book, a house.", "The book is old."]
@@ -50,9 +54,8 @@ def trained(
         write(folder, "tgt", TARGET * 10),
         TextSide("de", tokenize, case, pieces=40),  # type: ignore[arg-type]
         TextSide("en", tokenize, case, pieces=40),  # type: ignore[arg-type]
-        kind="phrase",
         order=3,
-        **options,  # type: ignore[arg-type]
+        **{"kind": "phrase", **options},  # type: ignore[arg-type]
     )
     train(training, folder / "model", 1)
     return folder / "model"
@@ -75,6 +78,130 @@ def test_a_model_knows_how_its_text_was_made(tmp_path: Path, tokenize: str, case
     assert ("case.source" in files) == (case == "true")
     assert ("pieces.target.model" in files) == (tokenize in ("sentencepiece", "bpe"))
     assert all((model / name).stat().st_size == size for name, size in files.items())
+
+
+NOT_LANGUAGE = [
+    "https://Foo.example/A_b?q=1&r=2",
+    "Max.Muster@uni.example",
+    "/usr/Local/bin",
+    "1.234,56",
+    "17.11.2026",
+    "&nbsp;",
+]
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize("case", ["keep", "lower", "true"])
+@pytest.mark.parametrize("tokenize", CUTS)
+def test_what_is_not_language_is_translated_as_it_is(
+    tmp_path: Path, tokenize: str, case: str, kind: Kind
+) -> None:
+    folder = trained(tmp_path, tokenize, case, kind=kind)
+    made = Model.load(folder, kind).translator()
+    for span in NOT_LANGUAGE:
+        (found,) = made.batch([f"Das Haus {span} ist klein."], threads=1)
+        assert span in found.text.split() or (tokenize == "char" and span in found.text)
+        (found,) = made.batch([f"{span} ist alt."], threads=1)
+        assert found.text.startswith(span)
+
+
+@needs_moses
+def test_tags_and_emphasis_keep_their_places(tmp_path: Path) -> None:
+    made = Model.load(trained(tmp_path, "moses", "true")).translator()
+    lines = ["Das <b>Haus</b> ist klein.", "**Das Haus** ist klein."]
+    found = [each.text for each in made.batch(lines, threads=1)]
+    assert found == ["The <b>house</b> is small.", "**The house** is small."]
+
+
+@needs_moses
+def test_a_model_without_protected_text_behaves_as_before(tmp_path: Path) -> None:
+    model = trained(tmp_path, "moses", "lower")
+    file = model / "model.toml"
+    recorded = text_sides(model)[0]
+    assert recorded.protected == PROTECTED
+    assert recorded.prepare("Siehe https://A.de") == "siehe https://A.de"
+    told = file.read_text(encoding="utf-8")
+    file.write_text(re.sub(r"protected = \[\n(    .*\n)*\]\n", "", told), encoding="utf-8")
+    before = text_sides(model)[0]
+    assert before.protected == ()
+    assert before.prepare("Siehe https://A.de") == "siehe https : / / a.de"
+    assert before.restore("<b>\uffed 5 & 6") == "<b>\uffed 5 & 6"
+
+
+def test_bad_patterns_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'\(' is not a regular expression"):
+        TextSide(protected=("(",))
+    model = trained(tmp_path, "none")
+    file = model / "model.toml"
+    told = file.read_text(encoding="utf-8")
+    file.write_text(told.replace("protected = [", 'protected = ["[",', 1), encoding="utf-8")
+    with pytest.raises(InputError, match=r"model\.toml: \[source\]: '\[' is not a regular"):
+        text_sides(model)
+    file.write_text(re.sub(r"(?s)protected = \[.*?\n\]", "protected = 3", told))
+    with pytest.raises(InputError, match="is not a list of strings"):
+        text_sides(model)
+
+
+@needs_moses
+def test_a_text_of_your_own_is_protected_by_your_patterns() -> None:
+    side = TextSide("en", "moses", protected=(r"\{\w+\}", r"x*"))
+    assert side.prepare("Hi {name}, https://a") == "Hi {name} , https : / / a"
+    assert side.restore("Hi {name} ,") == "Hi {name},"
+
+
+def test_text_is_recognised_by_its_look() -> None:
+    def look(*lines: str) -> tuple[str, bool]:
+        found = Found.of(lines)
+        return found.look, found.cased
+
+    assert look(*SOURCE) == ("raw", True)
+    assert look("Quoi ? Ah, non !", "Il dit : oui.") == ("raw", True)
+    assert look("das haus , das alt ist .", "z.B. ein Haus .") == ("tokenised", True)
+    assert look("ein haus.", "das haus, alt.") == ("raw", False)
+    assert look("das haus ist alt") == ("unclear", False)
+    assert look(*CHINESE) == ("unspaced", True)
+    assert look("这 是 一 本 书 。", "那 是 一 所 房子 。") == ("tokenised", False)
+    assert look("", " ") == ("unclear", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("train.de", "de"),
+        ("raw.train.en.gz", "en"),
+        ("a.de-en.de.zst", "de"),
+        ("train.fr.tok.txt", "fr"),
+        ("train.src", "unknown"),
+        ("de", "unknown"),
+    ],
+)
+def test_languages_are_taken_from_file_names(name: str, code: str) -> None:
+    assert language_of(Path("some.en") / name) == code
+
+
+@needs_moses
+def test_sides_are_chosen_by_the_text_unless_they_are_given(tmp_path: Path) -> None:
+    raw, tokenised = write(tmp_path, "a.de", SOURCE), write(tmp_path, "b", ["the house ."])
+
+    def kinds(**options: object) -> list[tuple[str, str, str]]:
+        chosen = choose_sides(raw, tokenised, **options)  # type: ignore[arg-type]
+        return [
+            (side.language, side.tokenize, side.case) for side in (chosen.source, chosen.target)
+        ]
+
+    assert kinds() == [("de", "moses", "true"), ("unknown", "none", "keep")]
+    assert kinds(tokenize="none") == [("de", "none", "keep"), ("unknown", "none", "keep")]
+    assert kinds(tokenize="moses", case="lower", languages=("nl", "en")) == [
+        ("nl", "moses", "lower"),
+        ("en", "moses", "lower"),
+    ]
+    # Links count the words of the files.
+    assert kinds(aligned=True)[0] == ("de", "none", "keep")
+    why = choose_sides(raw, tokenised).why
+    assert "a.de: raw text: --tokenize moses --case true" in why
+    assert "target language unknown" in why
+    given = {"tokenize": "moses", "case": "keep", "languages": ("de", "en")}
+    assert choose_sides(raw, tokenised, **given).why == ""  # type: ignore[arg-type]
 
 
 def test_chinese_is_cut_into_characters_and_put_together_again(tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def demo(
     model = folder / "model"
     show_command(
         ["tunesmith train", folder / f"train.{OLD}", folder / f"train.{NEW}", "--model", model],
-        ["--kind phrase --source-language en --tokenize moses --case true --order 4"],
+        ["--kind phrase --source-language en --target-language en"],
+        ["--tokenize moses --case true --order 4"],
     )
     with Bars() as bars:
         train(_training(folder), model, threads, bars)

@@ -9,17 +9,21 @@ from typing import Annotated, Any, Self
 import typer
 from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from tunesmith._core import Lines
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, err, note, out, progress, table, warn
 from tunesmith.lm import memory_bytes
+from tunesmith.training.detect import choose_sides
 from tunesmith.training.pipeline import KINDS, Training
 from tunesmith.training.pipeline import train as train_model
 from tunesmith.training.stages import News
-from tunesmith.training.text import CASES, TOKENIZERS, TextSide
+from tunesmith.training.text import CASES, TOKENIZERS
 
 EXAMPLES = (
     "Examples:\n\n"
-    "$ tunesmith train train.de train.en --model model --tokenize moses --case lower\n\n"
+    "$ tunesmith train train.de train.en --model model\n\n"
+    "$ tunesmith train text.a text.b --model model --source-language de --target-language en "
+    "--tokenize moses --case lower\n\n"
     "$ tunesmith train train.de.gz train.en.gz --model model --kind phrase --alignment links.gz"
 )
 
@@ -44,15 +48,37 @@ def train(
         str,
         typer.Option(metavar="NAME", help="fast_align, eflomal, thot-fast_align, hmm, ibm1-ibm4."),
     ] = "fast_align",
-    source_language: Annotated[str, typer.Option(metavar="CODE", help="As in de.")] = "de",
-    target_language: Annotated[str, typer.Option(metavar="CODE", help="As in en.")] = "en",
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="As in de; by default the end of SRC's name.")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="As in en; by default the end of TGT's name.")
+    ] = None,
     tokenize: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}.")
-    ] = "none",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"{', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}; by default moses for raw "
+            "text, none for tokenised text.",
+        ),
+    ] = None,
     pieces: Annotated[
         int, typer.Option(metavar="N", help="Pieces that sentencepiece and bpe cut text into.")
     ] = 8000,
-    case: Annotated[str, typer.Option(metavar="NAME", help="keep, lower or true.")] = "keep",
+    case: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="keep, lower or true; by default true for raw text with capitals."
+        ),
+    ] = None,
+    protected: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Regular expressions, one per line, of text that is kept as it is, in place of "
+            "those for addresses, paths, tags and numbers.",
+        ),
+    ] = None,
     longest: Annotated[int, typer.Option(metavar="N", help="Words in a sentence at most.")] = 100,
     ratio: Annotated[float, typer.Option(metavar="N", help="Length ratio at most.")] = 9.0,
     dev: Annotated[
@@ -69,16 +95,28 @@ def train(
 ) -> None:
     """Train a model from two aligned texts: alignment, language model, rules.
 
+    How text is tokenised and cased is found out from a sample, and told, unless options say it.
+
     A training that was stopped goes on after its last finished stage when it is started again.
     """
     o.one_of("kind", kind, KINDS)
-    o.one_of("tokenize", tokenize, TOKENIZERS)
-    o.one_of("case", case, CASES)
+    o.one_of("tokenize", tokenize or "none", TOKENIZERS)
+    o.one_of("case", case or "keep", CASES)
+    chosen = choose_sides(
+        source,
+        target,
+        languages=(source_language, target_language),
+        tokenize=tokenize,  # type: ignore[arg-type]
+        case=case,  # type: ignore[arg-type]
+        pieces=pieces,
+        aligned=alignment is not None,
+        protected=None if protected is None else tuple(filter(None, Lines(protected))),
+    )
     training = Training(
         source,
         target,
-        TextSide(source_language, tokenize, case, pieces=pieces),  # type: ignore[arg-type]
-        TextSide(target_language, tokenize, case, pieces=pieces),  # type: ignore[arg-type]
+        chosen.source,
+        chosen.target,
         kind,  # type: ignore[arg-type]
         tuple(lm_text or ()),
         order,
@@ -91,9 +129,12 @@ def train(
         memory=memory_bytes(memory),
     )
     began = time.perf_counter()
+    if chosen.why:
+        note(f"chosen: {chosen.why}")
     with Bars() as bars:
         summary = train_model(training, model, threads, bars)
     _warn(summary["stages"])
+    summary["chosen"] = chosen.why
     summary["seconds"] = time.perf_counter() - began
     if json:
         emit(summary)

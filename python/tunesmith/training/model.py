@@ -54,6 +54,8 @@ def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, A
         if side["case"] == "true":
             recorded["truecase"] = case_file(name)
         lines += ["", f"[{name}]", *(f"{key} = {_text(text)}" for key, text in recorded.items())]
+        lines += ["# Regular expressions of what is not language and comes out as it went in."]
+        lines += ["protected = [", *(f"    {_text(each)}," for each in side["protected"]), "]"]
     lines += ["", "[features]", "# Sparse ones, by their templates (docs/features.md)."]
     lines += [f"templates = [{', '.join(map(_text, _templates(folder)))}]"]
     lines += ["", "[made_from]", f"pairs = {stages['text']['pairs']}"]
@@ -198,12 +200,17 @@ def _side(folder: Path, name: str, told: Mapping[str, Any]) -> TextSide:
     for key in wanted:
         if not isinstance(told.get(key), str):
             raise InputError(f"[{name}] does not tell its {key}", file, remedy=REPAIR)
+    # Models made before text was protected do not have them.
+    protected = told.get("protected", [])
+    if not isinstance(protected, list) or not all(isinstance(each, str) for each in protected):
+        raise InputError(f"protected in [{name}] is not a list of strings", file, remedy=REPAIR)
     try:
         side = TextSide(
             told["language"],
             told["tokenize"],
             told["case"],
             str(inside(folder, told["pieces"])) if "pieces" in wanted else "",
+            protected=tuple(protected),
         )
     except InputError as error:
         raise InputError(f"[{name}]: {error.message}", file, remedy=error.remedy) from None

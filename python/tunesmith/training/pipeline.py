@@ -51,8 +51,9 @@ class Training:
 
     source: Path
     target: Path
-    source_side: TextSide = field(default_factory=lambda: TextSide("de"))
-    target_side: TextSide = field(default_factory=lambda: TextSide("en"))
+    source_side: TextSide = field(default_factory=TextSide)
+    """How text is prepared; `choose_sides` finds it out from a sample."""
+    target_side: TextSide = field(default_factory=TextSide)
     kind: Kind = "both"
     lm_texts: tuple[Path, ...] = ()
     order: int = 5
@@ -144,9 +145,17 @@ def _train(training: Training, folder: Path, stages: Stages, threads: int) -> di
     if training.dev is not None or training.dev_target is not None:
         stages.run("dev", [], partial(_dev, training, sides, tables[0], model))
     files = [*tables, model, *words, *learnt]
-    summary = {"stages": stages.facts, "files": {path.name: path.stat().st_size for path in files}}
+    summary = {
+        "text": {name: _recorded(side) for name, side in zip(SIDES, sides, strict=True)},
+        "stages": stages.facts,
+        "files": {path.name: path.stat().st_size for path in files},
+    }
     write_model(folder, stages.config, summary)
     return summary
+
+
+def _recorded(side: TextSide) -> dict[str, str]:
+    return {"language": side.language, "tokenize": side.tokenize, "case": side.case}
 
 
 def _check_texts(training: Training) -> None:

@@ -8,20 +8,39 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
+from tunesmith.training.protect import (
+    CLOSE,
+    MASK,
+    OPEN,
+    PROTECTED,
+    SPACE,
+    WHOLE_NUMBERS,
+    Protector,
+    Span,
+    behind_number,
+    glued,
+    glued_pieces,
+    is_markup,
+    joined_pieces,
+    joined_words,
+    protector_of,
+    unmask,
+    verbatim,
+)
 
 Tokenizer = Literal["none", "moses", "char", "sentencepiece", "bpe"]
 Case = Literal["keep", "lower", "true"]
 TOKENIZERS: tuple[Tokenizer, ...] = ("none", "moses", "char", "sentencepiece", "bpe")
 CASES: tuple[Case, ...] = ("keep", "lower", "true")
 PIECES = ("sentencepiece", "bpe")
-SPACE = "▁"
-"""What stands for a space inside text that is cut into pieces or characters."""
+UNKNOWN = "unknown"
+"""In place of a language: the tokeniser's rules that hold for all of them."""
 LEARNT_FROM = 1_000_000
 """Lines that pieces are learnt from at most."""
 
@@ -58,19 +77,28 @@ class TextSide:
     and spaces: these come back single and plain, as does `▁` from characters and pieces, and with
     `moses` where its rules set them.
 
+    Spans that a regular expression of `protected` finds are not language: they stay one word, in
+    their case, and come back exactly. With `moses` and pieces a joiner (￭) marks their sides that
+    had no space. Without `protected`, those of `PROTECTED` are meant.
+
     >>> side = TextSide(tokenize="char")
     >>> side.prepare("你 好吗 OK go"), side.restore("你 好 吗 ▁ O K ▁ g o")
     ('你 好 吗 ▁ O K ▁ g o', '你好吗 OK go')
     """
 
-    language: str = "en"
+    language: str = UNKNOWN
     tokenize: Tokenizer = "none"
     case: Case = "keep"
     model: str = ""
     pieces: int = 8000
     truecase: Mapping[str, str] = field(default_factory=dict)
+    protected: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.protected is None:
+            more = (WHOLE_NUMBERS,) if self.tokenize == "char" or self.tokenize in PIECES else ()
+            object.__setattr__(self, "protected", (*PROTECTED, *more))
+        protector_of(self.protected or ())
         check_choice("tokenisation", self.tokenize, TOKENIZERS)
         check_choice("case", self.case, CASES)
         if self.pieces < 1:
@@ -81,30 +109,66 @@ class TextSide:
 
         If it does not begin a sentence, the case of its first word means something and is kept.
         """
-        words = self._cased(self._words(line), begins)
+        masked, spans = self._protector.mask(spaced(line))
+        words = self._cased(self._words(masked), spans, begins)
+        if self.tokenize == "moses":
+            return " ".join(joined_words(words, masked, spans))
+        text = " ".join(words)
         if self.tokenize == "char":
-            return " ".join(_NO_SPACE.sub("", " ".join(words)).replace(" ", SPACE))
+            text = _NO_SPACE.sub("", text).replace(" ", SPACE)
+            return unmask(" ".join(text), [span.replace(" ", SPACE) for span in spans])
         if self.tokenize in PIECES:
-            pieces: list[str] = self._pieces.encode(" ".join(words), out_type=str)
-            return " ".join(pieces)
-        return " ".join(words)
+            return " ".join(joined_pieces(self._pieces.encode(text, out_type=str), spans))
+        return unmask(text, spans)
 
     def restore(self, words: str) -> str:
         """Return what the model wrote as text."""
+        text = self._text(words)
+        if self.case != "true" or words.startswith(OPEN):
+            return text
+        masked, spans = self._protector.mask(text)
+        at = len(masked) - len(masked.lstrip(f"{MASK} "))
+        if not all(map(is_markup, spans[: masked.count(MASK, 0, at)])):
+            return text
+        return unmask(masked[:at] + masked[at : at + 1].upper() + masked[at + 1 :], spans)
+
+    def exact(self, text: str) -> str:
+        """Return words that `restore` makes this very text of, in the middle of a sentence."""
+        words = self.prepare(text, begins=False)
+        return words if SPACE in text or self._text(words) == text else verbatim(text)
+
+    def _text(self, words: str) -> str:
+        """Return words as text, but for the case of the first."""
+        tokens = words.split()
+        found = [self._span(token, before) for before, token in pairwise(["", *tokens])]
+        spans = [span for span in found if span]
+        if self.tokenize in PIECES:
+            return glued_pieces(tokens, found).replace(SPACE, " ").strip()
+        if self.tokenize == "char":
+            pairs = zip(tokens, found, strict=True)
+            text = "".join(span.text if span else token for token, span in pairs)
+            return text.replace(SPACE, " ").strip()
+        masked = [MASK if span else token for token, span in zip(tokens, found, strict=True)]
         if self.tokenize == "moses":
-            text: str = self._moses[1].detokenize(words.split())
-        elif self.tokenize == "char" or self.tokenize in PIECES:
-            text = words.replace(" ", "").replace(SPACE, " ").strip()
-        else:
-            text = words
-        return text[:1].upper() + text[1:] if self.case == "true" else text
+            return glued(self._moses[1].detokenize(masked), spans)
+        return glued(" ".join(masked), spans) if spans else words
+
+    def _span(self, token: str, before: str) -> Span | None:
+        if self.protected and self.tokenize == "moses" and behind_number(token, before):
+            return Span(token)
+        if token.startswith(OPEN) and token.endswith(CLOSE):
+            return Span(token[1:-1].replace(SPACE, " "))
+        return self._protector.span(token)
 
     def learn_case(self, lines: Iterable[str]) -> TextSide:
         """Return the side with a truecasing table: the commonest form of each word that does not
         begin a sentence."""
         forms: dict[str, Counter[str]] = {}
         for line in lines:
-            for word in self._words(line)[1:]:
+            masked, _ = self._protector.mask(spaced(line))
+            for word in self._words(masked)[1:]:
+                if MASK in word:
+                    continue
                 forms.setdefault(word.lower(), Counter())[word] += 1
         table = {
             lower: min(seen, key=lambda form: (-seen[form], form)) for lower, seen in forms.items()
@@ -122,8 +186,10 @@ class TextSide:
         def given() -> Iterator[str]:
             try:
                 for line in islice(lines, LEARNT_FROM):
-                    if words := self._cased(self._words(line)):
-                        yield " ".join(words)
+                    masked, spans = self._protector.mask(spaced(line))
+                    words = self._cased(self._words(masked), spans)
+                    if text := " ".join(words).replace(MASK, " ").strip():
+                        yield text
             except InputError as error:
                 # On its way through the trainer it would become a message inside a message.
                 refused.append(error)
@@ -158,18 +224,30 @@ class TextSide:
         return out.getvalue()
 
     def _words(self, line: str) -> list[str]:
-        line = spaced(line)
         if self.tokenize == "moses":
             tokens: list[str] = self._moses[0].tokenize(line, escape=False)
             return tokens
-        return line.split(" ") if line else []
+        return line.split()
 
-    def _cased(self, words: list[str], begins: bool = True) -> list[str]:
+    def _cased(self, words: list[str], spans: Sequence[str], begins: bool = True) -> list[str]:
         if self.case == "lower":
             return [word.lower() for word in words]
-        if self.case == "true" and words and begins:
-            return [self.truecase.get(words[0].lower(), words[0]), *words[1:]]
-        return words
+        if self.case != "true" or not begins:
+            return words
+        # The sentence begins behind leading tags and marks.
+        first = next((at for at, word in enumerate(words) if word.strip(MASK)), len(words))
+        if first == len(words):
+            return words
+        word = words[first].lstrip(MASK)
+        leading = first + len(words[first]) - len(word)
+        if MASK in word or not all(map(is_markup, spans[:leading])):
+            return words
+        cased = MASK * (leading - first) + self.truecase.get(word.lower(), word)
+        return [*words[:first], cased, *words[first + 1 :]]
+
+    @cached_property
+    def _protector(self) -> Protector:
+        return protector_of(self.protected or ())
 
     @cached_property
     def _moses(self) -> tuple[Any, Any]:
