@@ -38,7 +38,7 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff format .
 	cargo fmt --all
 
-bench: $(VENV)/.bench ## Measure what the README claims (wants ../shared, takes a while)
+bench: $(VENV)/.bench ## Measure what docs/benchmarks.md reports (wants ../shared; MOSES=, MOSES_MERT=, CDEC= run in turn)
 	$(BIN)/python -m benchmarks
 
 build: $(VENV)/.run ## Build the package into .venv
