@@ -8,7 +8,7 @@ WORKERS ?= 2
 # The build tool lies in the virtual environment too.
 PIP := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-rust test-python lint format bench build clean
+.PHONY: help demo test test-rust test-python lint format bench build wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -38,17 +38,32 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff format .
 	cargo fmt --all
 
-bench: $(VENV)/.bench ## Measure what the README claims (wants ../shared, takes a while)
+bench: $(VENV)/.bench ## Measure what docs/benchmarks.md reports (wants ../shared; MOSES=, MOSES_MERT=, CDEC= run in turn)
 	$(BIN)/python -m benchmarks
 
 build: $(VENV)/.run ## Build the package into .venv
 
+# One wheel serves Python 3.11 and later. It is tried where nothing but its own programs is on PATH,
+# so no compiler can help it.
+wheel: $(BIN)/maturin ## Build a wheel into dist/ and run the demo from it in a clean environment
+	rm -f dist/tunesmith-*.whl
+	$(BIN)/maturin build --release --quiet --out dist
+	@clean=$$(mktemp -d) && trap 'rm -rf "$$clean"' EXIT \
+	  && $(PYTHON) -m venv "$$clean/venv" \
+	  && "$$clean/venv/bin/python" -m pip install --quiet --disable-pip-version-check dist/tunesmith-*.whl \
+	  && cd "$$clean" && PYTHONPATH= PATH="$$clean/venv/bin" tunesmith demo --lists --out demo
+	@ls -l dist/tunesmith-*.whl
+
 clean: ## Remove what was built
-	rm -rf $(VENV) target python/tunesmith/*.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) target dist python/tunesmith/*.so .mypy_cache .ruff_cache .pytest_cache
 
 $(VENV)/bin/python:
 	@echo "== a virtual environment in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
+
+$(BIN)/maturin: $(BIN)/python
+	$(PIP) 'maturin>=1.9,<2'
+	@touch $@
 
 # The package is installed in place, so Python files need no rebuild; the core does. What is never
 # imported need not be compiled: that would take longer than the rest of the installation.

@@ -1,1 +1,1 @@
-"""What the README claims, measured: `python -m benchmarks --help`."""
+"""What docs/benchmarks.md reports, measured: `python -m benchmarks --help`."""

@@ -1,4 +1,7 @@
-"""Run benchmarks: Markdown on stdout, JSON in `benchmarks/results`, progress on stderr."""
+"""Run benchmarks: Markdown on stdout, JSON in `benchmarks/results`, progress on stderr.
+
+`MOSES`, `MOSES_MERT` and `CDEC` in the environment name programs that run in turn with ours.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,17 @@ from benchmarks import (
     moses_lists,
     phrase_bench,
     reading,
-    reranking,
+    reranking_bench,
     rules_bench,
     sparse,
     training_bench,
     tuning_bench,
 )
 from benchmarks.data import Setting
-from benchmarks.harness import Claim, Outcome, Skip, machine, markdown, save, say
-from benchmarks.yardstick import Yardstick, measure_yardstick
+from benchmarks.harness import Claim, Outcome, RivalFailed, Skip, machine, markdown, save, say
+from benchmarks.rivals import Rivals
 
-AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
+BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "mert": moses_lists.mert,
     "kbmira": moses_lists.kbmira,
     "whole-way": moses_lists.whole_way,
@@ -36,13 +39,11 @@ AGAINST_MOSES: dict[str, Callable[[Setting, Yardstick], Outcome]] = {
     "hiero": hiero_bench.hiero,
     "phrase-speed": phrase_bench.speed,
     "tuning": tuning_bench.tuning,
-}
-ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "presets": moses_lists.presets,
     "twin": moses_lists.twin,
     "sparse": sparse.sparse,
     "reading": reading.reading,
-    "reranking": reranking.reranking,
+    "reranking": reranking_bench.reranking,
     "aligners": aligners_bench.aligners,
     "rules": rules_bench.rules,
     "phrase-lists": phrase_bench.lists,
@@ -54,12 +55,12 @@ ALONE: dict[str, Callable[[Setting], Outcome]] = {
     "regimes": tuning_bench.regimes,
     "relative-margin": tuning_bench.relative_margin,
 }
-NAMES = ("yardstick", *AGAINST_MOSES, *ALONE)
+NAMES = tuple(BENCHMARKS)
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the chosen benchmarks; return 1 where a claim is not kept."""
+    """Run the chosen benchmarks; return 1 where a claim is not kept or a rival's program fails."""
     parser = _parser()
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in NAMES]
@@ -68,15 +69,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(NAMES))
         return 0
-    setting = Setting(quick=options.quick)
+    try:
+        setting = Setting(quick=options.quick, rivals=Rivals.named())
+    except ValueError as error:
+        parser.error(str(error))
     if options.shared is not None:
         setting.shared = options.shared
     facts = machine()
     print(f"{facts['cores']} cores, load {facts['load']}, Python {facts['python']}\n")
     claims: list[Claim] = []
+    failed = 0
     for name, outcome in _run(options.names or NAMES, setting):
         if isinstance(outcome, Skip):
             print(f"### {name}\n\nskipped: {outcome}\n", flush=True)
+            continue
+        if isinstance(outcome, RivalFailed):
+            print(f"### {name}\n\nfailed: {outcome}\n", flush=True)
+            failed += 1
             continue
         print(markdown(outcome), flush=True)
         save(options.results, name, outcome, options.quick)
@@ -85,34 +94,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     say(f"{len(claims) - len(broken)} of {len(claims)} claims kept")
     for claim in broken:
         say(f"  not kept: {claim.text}: {claim.measured:.4g}, {claim.sense} {claim.target:.4g}")
-    return 1 if broken else 0
+    return 1 if broken or failed else 0
 
 
-def _run(names: Sequence[str], setting: Setting) -> Iterator[tuple[str, Outcome | Skip]]:
+def _run(
+    names: Sequence[str], setting: Setting
+) -> Iterator[tuple[str, Outcome | Skip | RivalFailed]]:
     """Yield what each benchmark found, or why it could not run."""
-    yardstick: Yardstick | Skip | None = None
-    if any(name == "yardstick" or name in AGAINST_MOSES for name in names):
-        say("yardstick …")
-        try:
-            yardstick, outcome = measure_yardstick(setting)
-            yield "yardstick", outcome
-        except Skip as skip:
-            yardstick = skip
-            yield "yardstick", skip
-    for name in NAMES[1:]:
+    for name, work in BENCHMARKS.items():
         if name not in names:
             continue
         say(f"{name} …")
         began = time.perf_counter()
         try:
-            if name in ALONE:
-                yield name, ALONE[name](setting)
-            elif isinstance(yardstick, Yardstick):
-                yield name, AGAINST_MOSES[name](setting, yardstick)
-            else:
-                yield name, Skip(f"without its yardstick: {yardstick}")
-        except Skip as skip:
-            yield name, skip
+            yield name, work(setting)
+        except (Skip, RivalFailed) as reason:
+            yield name, reason
         say(f"{name}: {time.perf_counter() - began:.0f} s")
 
 

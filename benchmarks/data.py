@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Skip
+from benchmarks.rivals import Rivals
 from tunesmith import Pools, get_metric, read_pools
 from tunesmith.drivers import Task
 from tunesmith.features import Vector
@@ -51,10 +52,11 @@ class Corpus:
 
 @dataclass
 class Setting:
-    """What every benchmark is given: how thorough to be, and the data, read once."""
+    """What every benchmark is given: how thorough to be, the data, read once, other programs."""
 
     quick: bool = False
     shared: Path = field(default_factory=shared_folder)
+    rivals: Rivals = field(default_factory=Rivals)
 
     def times(self, count: int) -> int:
         """Return how often to repeat: less where it is to be quick."""
@@ -87,7 +89,7 @@ class Setting:
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric that Moses' figures are in."""
+        """The metric that Moses tunes for."""
         return get_metric(METRIC)
 
     @cached_property

@@ -22,6 +22,10 @@ class Skip(Exception):  # noqa: N818 - not an error
     """Why a benchmark cannot run here."""
 
 
+class RivalFailed(Exception):  # noqa: N818 - the message says whose error it is
+    """A program that was given for comparison ended with an error, or printed something else."""
+
+
 @dataclass(frozen=True)
 class Time:
     """CPU seconds of all threads of this process, and seconds on the clock."""
@@ -96,6 +100,17 @@ def side_by_side(
         for work in zip(*times, strict=True)
     )
     return one, two
+
+
+def in_turn(count: int, *works: Callable[[], float]) -> list[list[float]]:
+    """Do some pieces of work in turn, several times; return the CPU seconds that each run gave."""
+    rounds = [[work() for work in works] for _ in range(count)]
+    return [list(runs) for runs in zip(*rounds, strict=True)]
+
+
+def several(values: Iterable[float], digits: int = 2) -> str:
+    """Return the figures of several runs as one cell."""
+    return ", ".join(f"{value:,.{digits}f}" for value in values)
 
 
 def _least(times: Sequence[Time]) -> Time:

@@ -1,17 +1,16 @@
-"""Language models against KenLM: queries, estimation, size, growth.
+"""Language models: queries beside KenLM's package, size, estimation, growth.
 
 Run it with `python -m benchmarks.lm_bench`.
 
-Queries are measured through each one's fastest entry from Python. For KenLM that is `Model.score`
-of a whole sentence, which runs in C++ but for the call; for us it is `score_many`, held to one
-thread. Both split the text and look words up. Our queries with ids ready are put beside the figure
-that KenLM has for those, carried over to this machine by the yardstick; the package has no such
-entry, so this comparison is no claim.
+Queries are measured in turn through each one's fastest entry from Python. For KenLM that is
+`Model.score` of a whole sentence, which runs in C++ but for the call; for us it is `score_many`,
+held to one thread. Both split the text and look words up.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import sys
 import tempfile
@@ -23,18 +22,33 @@ import numpy as np
 
 from benchmarks.data import Setting, text_lines
 from benchmarks.fresh import in_fresh_process
-from benchmarks.harness import Cell, Claim, Outcome, Skip, best_of, machine, markdown, save, say
-from benchmarks.peers import KENLM_QUERY_SECONDS
-from benchmarks.yardstick import Yardstick, kenlm_module, measure_yardstick
+from benchmarks.harness import (
+    Cell,
+    Claim,
+    Outcome,
+    Skip,
+    best_of,
+    machine,
+    markdown,
+    save,
+    say,
+    side_by_side,
+)
 from tunesmith.lm import LanguageModel, estimate
 
-LMPLZ_SECONDS = 0.65
-"""lmplz on the training text, order 5, CPU seconds; it was measured on a busy machine."""
 RESULTS = Path(__file__).resolve().parent / "results"
 FACTORS = (1, 4, 16)
 
 
-def queries(setting: Setting, yardstick: Yardstick) -> Outcome:
+def kenlm_module() -> Any:
+    """Return the `kenlm` package; skip where it is not installed."""
+    try:
+        return importlib.import_module("kenlm")
+    except ImportError:
+        raise Skip("kenlm is not installed: pip install 'tunesmith[bench]'") from None
+
+
+def queries(setting: Setting) -> Outcome:
     """Score the training text with KenLM and with ours, one thread each."""
     arpa = setting.file("multi30k-moses", "lm.arpa.gz")
     texts = text_lines(setting.file("multi30k", "train.en.gz"))
@@ -44,20 +58,22 @@ def queries(setting: Setting, yardstick: Yardstick) -> Outcome:
     tokens = sum(len(text.split()) + 1 for text in texts)
     ids = [np.append(ours.ids(text), np.uint32(ours.end_id)) for text in texts]
     flat, ends = np.concatenate(ids), np.cumsum([len(part) for part in ids])
-
-    kenlm_sum, kenlm = best_of(repeats, lambda: sum(theirs.score(text) for text in texts))
-    many_sum, many = best_of(repeats, lambda: ours.score_many(texts, threads=1).sum())
+    sums = sum(theirs.score(text) for text in texts), ours.score_many(texts, threads=1).sum()
+    if abs(sums[0] - sums[1]) > 1e-6 * abs(sums[0]):
+        raise AssertionError(f"scores differ: {sums[0]}, {sums[1]}")
+    kenlm, many = side_by_side(
+        repeats,
+        [texts],
+        lambda part: sum(theirs.score(text) for text in part),
+        lambda part: ours.score_many(part, threads=1).sum(),
+    )
     _, each = best_of(repeats, lambda: sum(ours.score(text) for text in texts))
     _, ready = best_of(repeats, lambda: ours.score_ids(flat, ends)[0].sum())
-    if abs(kenlm_sum - many_sum) > 1e-6 * abs(kenlm_sum):
-        raise AssertionError(f"scores differ: {kenlm_sum}, {many_sum}")
-    peer = KENLM_QUERY_SECONDS * yardstick.middle * tokens
     outcome = Outcome("Language model queries, the training text, one thread")
     for name, seconds in (
         ("KenLM, Model.score of each sentence", kenlm.cpu),
         ("ours, score of each sentence", each.cpu),
         ("ours, score_many", many.cpu),
-        ("KenLM with ids ready (its figure, carried over)", peer),
         ("ours with ids ready, score_ids", ready.cpu),
     ):
         outcome.rows.append(
@@ -69,7 +85,7 @@ def queries(setting: Setting, yardstick: Yardstick) -> Outcome:
     return outcome
 
 
-def files(setting: Setting, _yardstick: Yardstick) -> Outcome:
+def files(setting: Setting) -> Outcome:
     """Load the model in each of its forms."""
     arpa = setting.file("multi30k-moses", "lm.arpa.gz")
     outcome = Outcome("Loading a 5-gram model of 781,386 n-grams")
@@ -84,12 +100,11 @@ def files(setting: Setting, _yardstick: Yardstick) -> Outcome:
         ]
     outcome.claims = [
         Claim("a binary loads", mapped.wall * 1000, 20, "at most", "ms"),
-        Claim("its size beside KenLM's 17 MB", model.core.bytes / 17e6, 1.0, "at most"),
     ]
     return outcome
 
 
-def estimation(setting: Setting, yardstick: Yardstick) -> Outcome:
+def estimation(setting: Setting) -> Outcome:
     """Estimate from the training text and from several times as much."""
     source = setting.file("multi30k", "train.en.gz")
     outcome = Outcome("Estimation, order 5, ARPA written, two threads")
@@ -118,18 +133,11 @@ def estimation(setting: Setting, yardstick: Yardstick) -> Outcome:
                     "peak MB": (found.peak - found.before) / 1e6,
                 }
                 outcome.rows.append(row)
-    lmplz = LMPLZ_SECONDS * yardstick.low
     first = float(outcome.rows[0]["CPU s"] or 0)
     last, before = outcome.rows[-2], outcome.rows[0]
     growth = float(last["CPU s"] or 0) / first
     size = float(last["n-grams"] or 0) / float(before["n-grams"] or 1)
     outcome.claims = [
-        Claim(
-            "CPU beside lmplz (low yardstick)",
-            first / lmplz,
-            1.0,
-            "at most",
-        ),
         Claim("growth of CPU over growth of n-grams", growth / size, 1.5, "at most"),
     ]
     outcome.notes = [
@@ -172,15 +180,13 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{facts['cores']} cores, load {facts['load']}, Python {facts['python']}\n")
     broken = 0
     try:
-        yardstick, measured = measure_yardstick(setting)
-        print(markdown(measured), flush=True)
         for name, run in (
             ("lm-queries", queries),
             ("lm-files", files),
             ("lm-estimation", estimation),
         ):
             say(f"{name} …")
-            outcome = run(setting, yardstick)
+            outcome = run(setting)
             print(markdown(outcome), flush=True)
             save(RESULTS, name, outcome, options.quick)
             broken += sum(not claim.kept for claim in outcome.claims)

@@ -1,4 +1,4 @@
-"""MERT and batch MIRA as one would write them in NumPy: the second yardstick.
+"""MERT and batch MIRA as one would write them in NumPy.
 
 Straightforward, list by list: dense matrices, no compiled code, no tricks.
 """

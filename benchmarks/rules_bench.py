@@ -1,4 +1,4 @@
-"""From aligned text to tables: time, memory and look-ups, with Moses' figures for the same data."""
+"""From aligned text to tables: time, memory and look-ups."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from tunesmith.training.rules import (
 
 MEGA = 1e6
 THREADS = 2
-MOSES = {"lexical": 1.6, "extract": 19.0, "score": 36.0, "reordering": 4.0}
-"""CPU seconds of Moses' steps on a busy machine of this kind."""
 LITTLE = 64 << 20
 """A memory limit that sends most records through the disk."""
 
@@ -103,17 +101,7 @@ def rules(setting: Setting) -> Outcome:
     outcome.claims += [
         Claim("alignment to both tables", whole, 40, "at most", "s"),
         Claim("peak memory", peak, 2000, "at most", "MB"),
-        Claim(
-            "phrase table, CPU time against Moses (lexical, extract, score, reordering)",
-            sum(MOSES.values()) / runs["phrase"].cpu,
-            1,
-            "at least",
-            "times as fast",
-        ),
     ]
-    outcome.notes.append(
-        "Moses took " + ", ".join(f"{step} {cpu:g}" for step, cpu in MOSES.items()) + " CPU s."
-    )
     return outcome
 
 

@@ -12,13 +12,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import moses_lists, numpy_twin, reading, sparse
+from benchmarks import hiero_bench, moses_lists, numpy_twin, phrase_bench, reading, rivals, sparse
 from benchmarks.__main__ import NAMES, main
 from benchmarks.data import Setting
-from benchmarks.harness import Claim, Outcome, best_of, markdown, save, show
-from benchmarks.reranking import with_places
+from benchmarks.harness import Claim, Outcome, RivalFailed, best_of, in_turn, markdown, save, show
+from benchmarks.reranking_bench import Lists, single_feature, with_places
+from benchmarks.rivals import Rivals, filtered, phrases, totals
 from benchmarks.tuners import tune_once
-from benchmarks.yardstick import Yardstick
 
 WORDS = [
     "a",
@@ -68,11 +68,146 @@ def setting(shared: Path) -> Setting:
 
 
 def test_every_list_benchmark_fills_its_table(setting: Setting) -> None:
-    yardstick = Yardstick(0.9, 1.1)
     for run in (moses_lists.mert, moses_lists.kbmira, moses_lists.whole_way):
-        outcome = run(setting, yardstick)
-        assert outcome.rows and outcome.claims
+        outcome = run(setting)
+        assert outcome.rows
         assert outcome.title in markdown(outcome)
+
+
+def test_without_rivals_nothing_is_claimed_about_them(setting: Setting) -> None:
+    for run in (moses_lists.mert, moses_lists.kbmira, moses_lists.whole_way):
+        outcome = run(setting)
+        assert outcome.claims == []
+        assert any("MOSES_MERT is not set" in note for note in outcome.notes)
+        assert not any("Moses" in str(row["program"]) for row in outcome.rows)
+
+
+FAKE = """\
+#!{python}
+import sys
+from pathlib import Path
+name, words = Path(sys.argv[0]).name, sys.argv[1:]
+after = lambda option: words[words.index(option) + 1]
+if name == "extractor":
+    assert Path(after("-n")).exists() and Path(after("-r")).exists()
+    Path(after("--scfile")).write_text("scores")
+    Path(after("--ffile")).write_text("features")
+elif name == "mert":
+    assert all(Path(file).exists() for file in after("--ffile").split(","))
+    print("Data loaded : [Wall 0.1 CPU 0.0] seconds.", file=sys.stderr)
+    Path("weights.txt").write_text("1 0\\n")
+elif name == "kbmira":
+    assert words.count("--ffile") == 8 and Path(after("--dense-init")).exists()
+    if after("-J") != "0":
+        Path(after("-o")).write_text("F0 1\\nF1 0\\n")
+else:
+    lines = sys.stdin.read().splitlines()
+    lists = "".join(f"{{n}} ||| {{x}} ||| LM0= 1 ||| -{{n}}.5\\n" for n, x in enumerate(lines))
+    if "-n-best-list" in words:
+        Path(after("-n-best-list")).write_text(lists)
+    elif "-k" in words:
+        print(lists, end="")
+    else:
+        print("\\n".join(lines))
+"""
+
+
+@pytest.fixture
+def fakes(tmp_path: Path) -> Path:
+    """Programs that take the options of Moses' and cdec's, and write what they would."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("mert", "kbmira", "extractor", "moses", "cdec"):
+        (folder / name).write_text(FAKE.format(python=sys.executable))
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def test_given_tuners_run_in_turn_with_ours(shared: Path, fakes: Path) -> None:
+    setting = Setting(quick=True, shared=shared, rivals=Rivals.named({"MOSES_MERT": str(fakes)}))
+    for run in (moses_lists.mert, moses_lists.kbmira, moses_lists.whole_way):
+        outcome = run(setting)
+        programs = [str(row["program"]).split(",")[0] for row in outcome.rows]
+        assert {"ours", "Moses"} <= set(programs)
+        assert [claim.text for claim in outcome.claims] == ["CPU time, Moses / ours, least of each"]
+        assert not any("not set" in note for note in outcome.notes)
+
+
+def test_weights_of_rivals_are_scored_by_our_metric(shared: Path, fakes: Path) -> None:
+    setting = Setting(quick=True, shared=shared, rivals=Rivals.named({"MOSES_MERT": str(fakes)}))
+    wanted = setting.pools.score(setting.metric, setting.pools.best({"LM0": 1.0}))
+    scores = [row["BLEU"] for row in moses_lists.mert(setting).rows if "Moses" in row["program"]]  # type: ignore[operator]
+    assert scores == [round(wanted, 3)]
+
+
+def test_given_decoders_are_asked_for_scores_and_times(tmp_path: Path, fakes: Path) -> None:
+    moses, cdec = tmp_path / "data" / "multi30k-moses", tmp_path / "data" / "multi30k-cdec"
+    moses.mkdir(parents=True)
+    cdec.mkdir()
+    for name in ("phrase-table.gz", "reordering-table.gz"):
+        with gzip.open(moses / name, "wt") as file:
+            file.write("das haus ||| the house ||| 1\nein ||| a ||| 1\n")
+    for path in (moses / "lm.arpa.gz", cdec / "weights.mert", cdec / "test_2016_flickr.grammar.gz"):
+        path.write_bytes(b"")
+    (moses / "moses.mira.ini").write_text("path=phrase-table.gz\npath=lm.arpa.gz order=5\n")
+    setting = Setting(shared=tmp_path)
+    theirs = phrase_bench.MosesDecoder(setting, fakes / "moses", tmp_path, ["das haus", "ein"])
+    assert theirs.score((1, 300, 100)) == pytest.approx(-1.0)
+    assert theirs.decode((1, 300, 100)) > 0.0
+    assert theirs.load((1, 300, 100)) > 0.0
+    assert f"path={tmp_path}/phrase-table\n" in (tmp_path / "moses.ini").read_text()
+    other = hiero_bench.Cdec(setting, fakes / "cdec", tmp_path, ["das haus", "ein", "ein"])
+    assert other.score(30) == pytest.approx(-1.5)
+    assert other.decode(30).peak > 0
+
+
+def test_rivals_that_are_not_there_or_fail_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match=r"MOSES: .*nowhere is no program"):
+        Rivals.named({"MOSES": str(tmp_path / "nowhere")})
+    with pytest.raises(ValueError, match=r"MOSES_MERT: .*/mert is no program"):
+        Rivals.named({"MOSES_MERT": str(tmp_path)})
+    assert Rivals.named({"MOSES": "", "CDEC": ""}) == Rivals()
+    monkeypatch.setenv("CDEC", str(tmp_path / "nowhere"))
+    with pytest.raises(SystemExit):
+        main(["reading"])
+    assert "CDEC" in capsys.readouterr().err
+    bad = tmp_path / "bad"
+    bad.write_text("#!/bin/sh\necho no model >&2\nexit 3\n")
+    bad.chmod(0o755)
+    with pytest.raises(RivalFailed, match="ended with 3: no model"):
+        rivals.run(bad, [], tmp_path)
+    with pytest.raises(RivalFailed, match="1 of 2 sentences"):
+        totals("0 ||| a ||| f= 1 ||| -1\n", 2)
+
+
+def test_a_table_is_filtered_to_the_phrases_of_a_text(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "table.gz", "wt") as file:
+        file.write("das haus ||| the house ||| 1\nhaus das ||| x ||| 1\nhaus ||| house ||| 1\n")
+    filtered(tmp_path / "table.gz", phrases(["das haus"]), tmp_path / "table")
+    kept = (tmp_path / "table").read_text().splitlines()
+    assert [line.split(" ||| ")[0] for line in kept] == ["das haus", "haus"]
+
+
+def test_works_take_turns() -> None:
+    order: list[str] = []
+
+    def work(name: str) -> float:
+        order.append(name)
+        return float(len(order))
+
+    assert in_turn(2, lambda: work("a"), lambda: work("b")) == [[1.0, 3.0], [2.0, 4.0]]
+    assert order == ["a", "b", "a", "b"]
+
+
+def test_the_single_feature_is_chosen_on_what_is_not_scored(setting: Setting) -> None:
+    lists = Lists("lists", "bleu:tokenize=none", setting.pools)
+    score, names = single_feature(lists.splits(), setting.metric)
+    assert names == "(+LM0)"
+    assert score == pytest.approx(
+        setting.pools.score(setting.metric, setting.pools.best({"LM0": 1.0}))
+    )
 
 
 def test_the_preset_table_has_every_preset(setting: Setting) -> None:
