@@ -81,6 +81,9 @@ class Span(NamedTuple):
 class Protector:
     """Finds protected spans by regular expressions, of which earlier ones go first.
 
+    sacremoses' `protected_patterns` would not do: it replaces every occurrence of a text that it
+    found, glues it to its neighbours, and has no way back from tokens to text.
+
     >>> protector = protector_of(PROTECTED)
     >>> masked, spans = protector.mask("<b>Siehe</b> https://a.de/B.")
     >>> spans, masked == f"{MASK}Siehe{MASK} {MASK}."
