@@ -122,12 +122,14 @@ def test_json_has_an_object_for_each_line(model: Path) -> None:
 def test_reasons_add_up_to_the_score(model: Path, kind: str) -> None:
     text = "Das Haus ist alt und klein.\n"
     (told,) = objects(translated(model, text, "--json", "--explain", "--kind", kind))
-    best, other = told["derivations"]
-    assert best["score"] >= other["score"]
-    assert best["target"] != other["target"]
+    best, *others = told["derivations"]
+    # The hierarchical rules of this small model have many derivations of one string.
+    assert len(others) == (kind == "phrase")
     assert told["score"] == best["score"]
-    for each in (best, other):
-        assert sum(each["contributions"].values()) == pytest.approx(each["score"], abs=1e-5)
+    assert all(best["target"] != other["target"] for other in others)
+    for each in (best, *others):
+        assert sum(each["contributions"].values()) == pytest.approx(each["score"], 1e-6, 1e-5)
+        assert each["score"] <= best["score"]
     covered = sorted(
         place
         for phrase in best["phrases"]
@@ -139,8 +141,11 @@ def test_reasons_add_up_to_the_score(model: Path, kind: str) -> None:
     assert f"1: {told['translation']}" in shown
     assert f"{best['score']:.4f}" in shown
     assert "unknown" in shown
-    assert "next best:" in shown
-    assert f"{other['score'] - best['score']:+.4f}" in shown
+    assert ("next best: none" in shown) == (not others)
+    for other in others:
+        assert "next best:" in shown
+        lost = sum(other["contributions"].values()) - sum(best["contributions"].values())
+        assert f"{lost:+.4f}" in shown
 
 
 def test_phrases_come_in_the_order_of_the_translation(model: Path) -> None:

@@ -34,7 +34,7 @@ def test_examples_run_and_every_setting_and_feature_is_described(
 
 
 def test_every_option_is_described() -> None:
-    for option in ("weights", "nbest", "nbest-out", "threads", "explain", "json", "set", "kind"):
+    for option in ("weights", "nbest", "nbest-out", "threads", "explain", "json", "search", "kind"):
         assert f"--{option}" in TEXT
     for option in ("markup", "moses", "cache", "input", "tokenized", "skip-bad"):
         assert f"--{option}" in TEXT

@@ -379,6 +379,8 @@ def show(number: int, found: Translation, translator: Translator) -> None:
     rows.add_row("score", "", "", f"{best.score:.4f}", style="bold")
     out.print(rows)
     out.print()
+    if not others:
+        out.print("next best: none, all derivations found give this translation\n", style="dim")
     for other in others:
         out.print(f"next best: {translator.restored(other.text)}", style="bold")
         show_phrases(found, other)
