@@ -108,6 +108,21 @@ def in_turn(count: int, *works: Callable[[], float]) -> list[list[float]]:
     return [list(runs) for runs in zip(*rounds, strict=True)]
 
 
+def less(whole: Sequence[float], part: Sequence[float]) -> list[float]:
+    """Return the times of some runs without a part that was measured in runs of its own.
+
+    The least time of the part is taken from all: where it is most of the whole, differences run by
+    run would be noise. Raises `RivalFailed` where a run took no longer than the part.
+    """
+    rest = [time - min(part) for time in whole]
+    if min(rest) <= 0.0:
+        raise RivalFailed(
+            f"loading took {min(part):.2f} CPU s and all of it {min(whole):.2f}: "
+            "the machine is too busy, or the program did nothing"
+        )
+    return rest
+
+
 def several(values: Iterable[float], digits: int = 2) -> str:
     """Return the figures of several runs as one cell."""
     return ", ".join(f"{value:,.{digits}f}" for value in values)

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.data import Setting, batched, text_lines
 from benchmarks.fresh import in_fresh_process
-from benchmarks.harness import Claim, Outcome, in_turn, say, several, side_by_side, timed
+from benchmarks.harness import Claim, Outcome, in_turn, less, say, several, side_by_side, timed
 from benchmarks.plot import scatter
 from benchmarks.rivals import Ran, run, totals
 from tunesmith._core import Decoder, Translator
@@ -149,7 +149,7 @@ def _beside_cdec(
             decode,
             partial(cdec.load, pop_limit),
         )
-        theirs = [len(lines) / (both - load) for both, load in zip(whole, loading, strict=True)]
+        theirs = [len(lines) / cpu for cpu in less(whole, loading)]
         ours = [len(lines) / cpu for cpu in mine]
         _row(outcome, "cdec", pop_limit, theirs, score)
         outcome.rows[-1]["peak, MB"] = max(peaks) / MEGA

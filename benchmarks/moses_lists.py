@@ -22,6 +22,7 @@ from benchmarks.harness import (
     Time,
     best_of,
     in_turn,
+    less,
     machine,
     say,
     several,
@@ -188,7 +189,7 @@ def kbmira(setting: Setting) -> Outcome:
                 partial(moses.kbmira, seed, 0),
             )
             score = _score(setting, moses.kbmira_weights())
-            passes = [whole - read for whole, read in zip(all_of_it, reading, strict=True)]
+            passes = less(all_of_it, reading)
             own += mine
             theirs += passes
             _row(outcome, "ours", seed, ours(seed)[0].score, mine)

@@ -15,7 +15,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks import hiero_bench, moses_lists, numpy_twin, phrase_bench, reading, rivals, sparse
 from benchmarks.__main__ import NAMES, main
 from benchmarks.data import Setting
-from benchmarks.harness import Claim, Outcome, RivalFailed, best_of, in_turn, markdown, save, show
+from benchmarks.harness import (
+    Claim,
+    Outcome,
+    RivalFailed,
+    best_of,
+    in_turn,
+    less,
+    markdown,
+    save,
+    show,
+)
 from benchmarks.reranking_bench import Lists, single_feature, with_places
 from benchmarks.rivals import Rivals, filtered, phrases, totals
 from benchmarks.tuners import tune_once
@@ -85,6 +95,7 @@ def test_without_rivals_nothing_is_claimed_about_them(setting: Setting) -> None:
 FAKE = """\
 #!{python}
 import sys
+import time
 from pathlib import Path
 name, words = Path(sys.argv[0]).name, sys.argv[1:]
 after = lambda option: words[words.index(option) + 1]
@@ -99,6 +110,9 @@ elif name == "mert":
 elif name == "kbmira":
     assert words.count("--ffile") == 8 and Path(after("--dense-init")).exists()
     if after("-J") != "0":
+        # Longer than starting up, however busy the machine is.
+        while time.process_time() < 1.0:
+            pass
         Path(after("-o")).write_text("F0 1\\nF1 0\\n")
 else:
     lines = sys.stdin.read().splitlines()
@@ -199,6 +213,12 @@ def test_works_take_turns() -> None:
 
     assert in_turn(2, lambda: work("a"), lambda: work("b")) == [[1.0, 3.0], [2.0, 4.0]]
     assert order == ["a", "b", "a", "b"]
+
+
+def test_loading_is_left_out_and_never_more_than_the_whole() -> None:
+    assert less([3.0, 2.5], [1.5, 1.0]) == [2.0, 1.5]
+    with pytest.raises(RivalFailed, match="too busy"):
+        less([1.0, 2.0], [1.0, 1.1])
 
 
 def test_the_single_feature_is_chosen_on_what_is_not_scored(setting: Setting) -> None:
