@@ -123,7 +123,8 @@ class Live:
         every = range(len(self.sources))
         found = self.found(translator, every, k or self.k or LIST, k is not None)
         if isinstance(found, Forests) and self.density is not None:
-            return found.prune(translator.weights, density=self.density, threads=self.threads)
+            vector = found.vector(translator.weights, partial=True)
+            return found.prune(vector, density=self.density, threads=self.threads)
         return found
 
     def following(self, learner: _core.Learner) -> Translator:

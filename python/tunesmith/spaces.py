@@ -189,34 +189,37 @@ class Spaces(ABC):
         return vector
 
     def check_names(self, weights: Mapping[str, float], *, learnt: bool = False) -> None:
-        """Refuse weights other than zero without a feature here; `Weights`, and others that were
-        `learnt`, only if none has one."""
-        if not self.hypotheses:
-            return
+        """Refuse weights other than zero that have no feature here.
+
+        `Weights` cause a warning in place of that, and those that were `learnt` elsewhere nothing
+        at all, but both are refused where no weight has a feature.
+        """
         used = [name for name, value in weights.items() if value]
         unknown = [name for name in used if name not in self._known]
-        if not unknown:
+        if not unknown or not self.hypotheses:
             return
-        if len(unknown) < len(used) and learnt:
+        some = len(unknown) < len(used)
+        if some and learnt:
             return
-        if len(unknown) < len(used) and isinstance(weights, Weights):
+        if some and isinstance(weights, Weights):
             shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
             told = f"weights without a feature in the {self.what}s: {len(unknown)} ({shown})"
             # To whoever called the method that called `vector`.
             warn(told, stacklevel=4)
             return
-        file = weights.file if isinstance(weights, Weights) else None
+        also = f"; if the {self.what}s may lack it, give Weights(…)" if some else ""
         raise InputError(
-            f"no feature is called {unknown[0]!r}", file, remedy=self._remedy(unknown[0])
+            f"no feature is called {unknown[0]!r}",
+            weights.file if isinstance(weights, Weights) else None,
+            remedy=self._similar(unknown[0]) + also,
         )
 
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.names)
 
-    def _remedy(self, name: str) -> str:
-        near = get_close_matches(name, self.names[:SEARCHED_NAMES])
-        if near:
+    def _similar(self, name: str) -> str:
+        if near := get_close_matches(name, self.names[:SEARCHED_NAMES]):
             return f"use {' or '.join(map(repr, near))}"
         more = "…" if self.width > SHOWN_NAMES else ""
         listed = ", ".join(self.names[:SHOWN_NAMES]) + more

@@ -22,7 +22,7 @@ from tunesmith.report.chart import MEDIUM
 from tunesmith.report.difference import marked
 from tunesmith.report.scale import Scale, around, tick_places
 from tunesmith.report.wording import aligned, brief, duration, fixed, probability, significance
-from tunesmith.runs import RunDirectory
+from tunesmith.runs import RunDirectory, dump_weights
 from tunesmith.spaces import Pools
 from tunesmith.tuning import tune
 
@@ -79,7 +79,7 @@ def test_the_summary_says_what_happened(dense_report: Path) -> None:
         "66.33",
         "+3.83",
         "69.87",
-        "Very unlikely to be chance",
+        "Tuning beats the start: very unlikely to be chance",
     ):
         assert said in words
     assert "nrefs:1|case:mixed" in words
@@ -280,13 +280,69 @@ def test_numbers_read_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "said"),
-    [(0.001, "Very unlikely"), (0.03, "Unlikely"), (0.2, "May well be chance")],
+    ("p", "difference", "against", "on", "said"),
+    [
+        (0.001, 1.0, "start", "folds", "Tuning beats the start, which is the best choice"),
+        (0.001, 1.0, "+lm", "folds", "Tuning beats lm alone, the best choice without tuning: very"),
+        (0.03, 1.0, "-lm", "heldout", "Tuning beats -lm alone, the best choice without tuning: un"),
+        (0.2, 1.0, "consensus", "folds", "Tuning does not clearly beat consensus, the best"),
+        (0.001, -1.0, "consensus", "folds", "Tuning is worse than consensus, the best choice"),
+        (0.001, 1.0, "consensus", "lists", "On the lists it was tuned on, tuning beats consensus"),
+        (0.001, 1.0, None, "folds", "Tuning beats the start: very unlikely to be chance"),
+    ],
 )
-def test_significance_is_said_in_words(p: float, said: str) -> None:
-    found = significance({"bootstrap": {"p": 0.0}, "randomisation": {"p": p}}, "BLEU", 2)
+def test_significance_is_said_in_words(
+    p: float, difference: float, against: str | None, on: str, said: str
+) -> None:
+    tests: dict[str, Any] = {"bootstrap": {"p": 0.0, "difference": difference}, "on": on}
+    tests |= {"randomisation": {"p": p}, "against": against}
+    found = significance(tests, "BLEU", 2)
     assert found is not None and found[0].startswith(said)
+    assert ("--folds 5" in found[0]) == (on == "lists")
+    tests["bootstrap"]["difference"] *= -1
+    assert significance(tests, "WER", 2, higher=False) is not None
+    assert (significance(tests, "WER", 2, higher=False) or "")[0] == found[0]
     assert significance({}, "BLEU", 2) is None
+
+
+def test_what_needs_no_tuning_stands_beside_what_was_tuned(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=2)
+    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
+    end = events[-1]
+    end["baselines"] = {"start": 62.5, "consensus": 68.25, "+<b>": 64.0}
+    end["significance"] |= {
+        "against": "consensus",
+        "on": "folds",
+        "start": dict(end["significance"]),
+    }
+    end["significance"]["bootstrap"] = {"p": 0.001, "difference": -1.92, "ci": [-3.0, -1.0]}
+    (run / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    page = checked(write_report(run))
+    words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
+    assert "Tuning is worse than consensus, the best choice without tuning" in words
+    assert "Without tuning 68.25 at best: consensus" in words
+    assert "consensus 68.25" in words and "&lt;b&gt; alone 64.00" in words
+
+
+def test_features_are_ranked_by_what_they_move(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=2)
+    weights = {"large": 9.0, "wide": -0.1, "still": 100.0}
+    dump_weights(run / "weights.toml", weights, {"spread": {"wide": 100.0, "large": 0.5}})
+    page = checked(write_report(run))
+    rows = re.findall(r'<td class="name" data-v="(\w+)">', page)
+    assert rows == ["wide", "large", "still"]
+    assert "mean standard deviation of its values within lists" in page
+
+
+def test_all_changes_are_counted_and_the_largest_shown(tmp_path: Path) -> None:
+    rows = [
+        {"sentence": i, "before": "a", "after": "b", "gain_before": 0.5, "gain_after": gain}
+        for i, gain in enumerate([0.75] * 450 + [0.25] * 375)
+    ]
+    page = checked(write_report(write_run(tmp_path / "run", epochs=2, changes=rows)))
+    words = re.sub(r"<[^>]+>", "", page)
+    assert "changed for 825 sentences: 450 better, 375 worse" in words
+    assert "Shown are the largest changes only: 100 that are better or the same, 100" in words
 
 
 def test_a_run_is_followed_and_its_last_page_stands_still(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_tables_are_whole_in_a_file_however_long_the_names(tmp_path: Path) -> No
     ref.write_text("a c\n")
     ran = process("rerank", "check", nbest, "-r", ref)
     row = next(line for line in ran.out.splitlines() if line.startswith("Very"))
-    assert row.split() == [long, "100%", "1", "1.5", "2", "100%", "+1.000"]
+    assert row.split() == [long, "100%", "1", "1.5", "2", "100%", "+1.000", "+", "0.00"]
     ran = process("score", ref, "-r", ref, "--confidence", env={**os.environ, "COLUMNS": "30"})
     assert [line.split()[:2] for line in ran.out.splitlines()[:4]] == [
         ["metric", "score"],

@@ -51,6 +51,28 @@ def test_weights_are_counted_by_template_and_the_largest_shown(weights: Path) ->
     assert told["meta"]["tuner"] == "rm"
 
 
+def test_weights_are_ranked_by_how_far_they_move_scores(weights: Path, tmp_path: Path) -> None:
+    lists = tmp_path / "lists"
+    lists.write_text(
+        "0 ||| a ||| lm= -20 words= 1 ||| 0\n0 ||| b ||| lm= -40 words= 2 ||| 0\n"
+        "1 ||| a ||| lm= -10 words= 1 ||| 0\n1 ||| b ||| lm= -10 words= 2 ||| 0\n"
+    )
+    ran = tunesmith("inspect", weights, "--lists", lists, "--out", tmp_path / "ranked.toml")
+    assert ran.code == 0, ran.err
+    for file in ((weights, "--lists", lists), (tmp_path / "ranked.toml",)):
+        rows = [line.split() for line in tunesmith("inspect", *file).out.splitlines()]
+        assert rows.index(["lm", "+0.5", "5", "2.5"]) < rows.index(["words", "-1", "0.5", "0.5"])
+        told = tunesmith("inspect", *file, "--json").object
+        assert list(told["influence"].items()) == [("lm", 2.5), ("words", 0.5)]
+        assert list(told["top"])[:2] == ["lm", "words"]
+    assert "weights without a feature in the lists: 3" in ran.err
+    lists.write_text("0 ||| a ||| LM= -20 ||| 0\n")
+    ran = refused(tmp_path, "inspect", weights, "--lists", lists)
+    assert "no feature is called 'words' (there are LM)" in ran.err
+    ran = refused(tmp_path, "inspect", weights, "--format", "moses")
+    assert "--format without --lists" in ran.err
+
+
 @pytest.mark.parametrize(
     ("options", "left"),
     [

@@ -63,6 +63,20 @@ def test_saved_weights_are_read_back_to_the_last_bit(tmp_path: Path) -> None:
     assert again.meta["tuner"] == "rm" and again.meta["start"] == 38.5
 
 
+def test_spreads_are_kept_beside_weights_and_rank_them(tmp_path: Path) -> None:
+    weights = Weights({"large": 9.0, "wide": -0.1, "still": 100.0, "PT:a~b=": 0.5})
+    weights.meta["spread"] = {"wide": 100.0, "large": 0.5, "PT:a~b=": 0.1 + 0.2}
+    weights.save(tmp_path / "w.toml")
+    again = Weights.load(tmp_path / "w.toml")
+    assert again == weights and again.spread == weights.spread
+    assert again.influence == {"wide": 10.0, "large": 4.5, "PT:a~b=": pytest.approx(0.15)}
+    assert list(again.ranked(9)) == ["wide", "large", "PT:a~b=", "still"]
+    assert again.ranked(2) == {"wide": -0.1, "large": 9.0}
+    # Without spreads there is only the size.
+    assert list(Weights(dict(again)).ranked(2)) == ["still", "large"]
+    assert Weights({"a": 1.0}, {"spread": "none"}).spread == {}
+
+
 def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     for text in ('[weights]\na = "x"\n', "[weights]\na = nan\n", "a = [", ""):

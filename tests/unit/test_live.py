@@ -103,6 +103,12 @@ def test_sentences_that_changed_are_told_also_by_a_run_that_was_stopped(
     whole = run("whole")
     rows = RunDirectory(tmp_path / "whole").changes()
     assert rows
+    gained = [row["gain_after"] - row["gain_before"] for row in rows]
+    counts = {"changed": len(rows), "better": sum(gain > 0 for gain in gained)}
+    counts |= {"worse": sum(gain < 0 for gain in gained), "sentences": len(source(world).sources)}
+    assert whole.changed == counts
+    # Online tuners keep no lists of the end.
+    assert bool(whole.weights.spread) == (preset == "mert")
     metric = get_metric("bleu:tokenize=none")
     for row in rows:
         assert row["before"] != row["after"]
@@ -112,8 +118,12 @@ def test_sentences_that_changed_are_told_also_by_a_run_that_was_stopped(
         assert [row["gain_before"], row["gain_after"]] == pytest.approx(gains.tolist())
     with pytest.raises(KeyboardInterrupt):
         run("stopped", listen=stop)
-    assert run("stopped", resume=True).tuned == whole.tuned
+    again = run("stopped", resume=True)
+    assert (again.tuned, again.changed) == (whole.tuned, whole.changed)
     assert RunDirectory(tmp_path / "stopped").changes() == rows
+    finished = run("stopped", resume=True)
+    assert finished.changed == whole.changed
+    assert finished.weights.spread == again.weights.spread == whole.weights.spread
 
 
 @pytest.mark.parametrize("preset", ["mert", "mira"])

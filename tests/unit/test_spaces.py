@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from twins.lists import Array, WordOverlap, learnable
 
-from tunesmith import Bins, Forests, InputError, Pools, get_metric
+from tunesmith import Bins, Forests, InputError, Pools, Weights, get_metric
 
 FEATURES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 
@@ -115,9 +115,28 @@ def test_the_best_is_the_first_among_equals() -> None:
     assert pools.best(np.array([0.0, 1.0]), threads=2).tolist() == [0, -1, 2]
 
 
-def test_weights_of_unknown_features_weigh_nothing() -> None:
-    pools = made()
-    assert pools.vector({"b": 2.0, "unheard-of": 9.0}).tolist() == [0.0, 2.0]
+def test_a_name_that_no_feature_has_is_refused_with_similar_ones() -> None:
+    pools = Pools.from_arrays([[1.0, 2.0]], [0, 1], ["lm", "words"], texts=["x"])
+    for spaces in (pools, Forests.of_lists(pools)):
+        for use in (spaces.best, spaces.consensus, spaces.vector):
+            with pytest.raises(InputError, match=r"no feature is called 'lmm' \(use 'lm'\)"):
+                use({"lmm": 1.0})
+            with pytest.raises(InputError, match=r"'wrds' \(use 'words'; .* give Weights"):
+                use({"lm": 1.0, "wrds": 1.0})
+            with pytest.raises(InputError, match=r"'unheard-of' \(there are lm, words\)"):
+                use(Weights({"unheard-of": 1.0}))
+    # A weight of zero counts for nothing anyway.
+    assert pools.vector({"lm": 1.0, "lmm": 0.0}).tolist() == [1.0, 0.0]
+
+
+def test_weights_that_were_learnt_elsewhere_may_have_more_names() -> None:
+    pools, learnt = made(), Weights({"b": 2.0, "PT:x~y": 9.0})
+    with pytest.warns(UserWarning, match=r"without a feature in the lists: 1 \(PT:x~y\)") as told:
+        assert pools.best(learnt).tolist() == pools.best({"b": 2.0}).tolist()
+    assert told[0].filename == __file__
+    assert pools.vector({"b": 2.0, "unheard-of": 9.0}, partial=True).tolist() == [0.0, 2.0]
+    # Lists without hypotheses have nothing to choose wrongly.
+    assert Pools.from_arrays(np.zeros((0, 0)), [0], []).best({"lm": 1.0}).tolist() == []
 
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], []])

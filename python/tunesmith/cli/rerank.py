@@ -88,19 +88,18 @@ def check(
     if measured is not None:
         scores = table(f"\n{measured.label}", "choice", "score")
         told = found["scores"]
-        for key, name in (
-            ("worst", "worst"),
-            ("first", "first"),
-            (
-                "best_alone",
-                f"{described(told['best_alone_name'])}" if told["best_alone_name"] else "",
-            ),
-            (CONSENSUS, "consensus (no tuning)"),
-            ("oracle", "oracle"),
-            ("headroom", "headroom"),
-        ):
+        best = told["best_alone_name"]
+        labels = {
+            "worst": "worst",
+            "first": "first",
+            "best_alone": f"best feature alone: {(best or '').removeprefix('+')}",
+            CONSENSUS: "consensus",
+            "oracle": "oracle",
+            "headroom": "headroom",
+        }
+        for key, label in labels.items():
             if told[key] is not None:
-                scores.add_row(name, f"{told[key]:.2f}")
+                scores.add_row(label, f"{told[key]:.2f}")
         out.print(scores)
         out.print(found["scores"]["signature"], style="dim")
     show_features(found["feature_table"], show)
@@ -292,6 +291,7 @@ def tune(
             held = told.pools
             o.referenced(measured, held, "--heldout-reference")
     if start is not None:
+        read.pools.check_names(start, learnt=True)
         tell_unknown(start, Applied(met=set(read.pools.names)).unknown(start))
     config = None
     if run is not None:
