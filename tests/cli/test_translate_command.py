@@ -659,3 +659,13 @@ def test_options_that_would_do_nothing_are_refused(model: Path) -> None:
     weights.write_text("LanguageModel 1\n")
     ran = tunesmith("translate", "--cdec-grammar", grammar, *both[:2], *both[4:])
     assert f"{grammar}: the grammar has no rules" in ran.err
+
+
+def test_an_endless_line_of_the_standard_input_is_refused(model: Path) -> None:
+    """What came before it is translated."""
+    limit = {**os.environ, "TUNESMITH_LINE_LIMIT": "100000"}
+    text = "das haus\n" + "haus " * 50000
+    ran = process("translate", model, input=text, env=limit)
+    assert ran.code == 2
+    assert len(ran.out.splitlines()) == 1
+    assert "standard input:2: the line is longer than 100000 bytes" in ran.err

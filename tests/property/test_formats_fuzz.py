@@ -11,6 +11,9 @@ import pytest
 
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, read_references, weights
+from tunesmith.moses import read_config
+from tunesmith.runs import load_weights
+from tunesmith.training.model import text_sides
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 ROUNDS = 2000
@@ -104,6 +107,49 @@ def test_damaged_folders(tmp_path: Path, name: str, format: str, inside: str) ->
         path.write_bytes(damage(content, chance))
         for skip_bad in (False, True):
             attempt(tmp_path / "list", format, skip_bad)
+
+
+def test_damaged_descriptions(tmp_path: Path) -> None:
+    chance = random.Random(11)
+    description = """format = 1
+[files]
+"lm.tlm" = 3
+[digests]
+"lm.tlm" = "00"
+[source]
+language = "de"
+tokenize = "none"
+case = "true"
+truecase = "case.source"
+[target]
+language = "en"
+tokenize = "none"
+case = "none"
+[features]
+templates = ["rule-id"]
+"""
+    configuration = """[input-factors]
+0
+[feature]
+PhraseDictionaryMemory name=TM0 num-features=4 path=phrases.gz input-factor=0 output-factor=0
+KENLM name=LM0 path=lm.arpa order=3 factor=0
+Distortion
+[weight]
+TM0= 0.2 0.2 0.2 0.2
+LM0= 0.5
+"""
+    ours = '[tunesmith]\ntuner = "rm"\n\n[weights]\n"a b" = 0.5\nc = -1e-3\n'
+    for name, content, read in (
+        ("model.toml", description, lambda: text_sides(tmp_path)),
+        ("moses.ini", configuration, lambda: read_config(tmp_path / "moses.ini")),
+        ("w.toml", ours, lambda: load_weights(tmp_path / "w.toml")),
+    ):
+        for _ in range(ROUNDS // 5):
+            (tmp_path / name).write_bytes(damage(content.encode(), chance))
+            try:
+                read()
+            except InputError as error:
+                assert error.remedy and error.file
 
 
 def test_damaged_references_and_weights(tmp_path: Path) -> None:
