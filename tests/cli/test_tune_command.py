@@ -331,7 +331,8 @@ def test_weights_that_are_written_nowhere_are_printed(world: Path, tmp_path: Pat
     assert "kept nowhere" not in told.err
     ran = tunesmith(*words)
     assert "the weights are kept nowhere else (--out FILE or --run DIR" in ran.err
-    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)$", ran.out.partition("\nWeights\n")[2], re.M))
+    printed = ran.out.partition("\nWeights, what matters most first\n")[2]
+    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)", printed, re.M))
     assert found == {name: f"{value:+.6g}" for name, value in Weights.load(weights).items()}
     assert tunesmith(*words, "--json").object["weights"] == Weights.load(weights)
 
