@@ -326,6 +326,12 @@ def test_weights_and_checkpoints_go_into_a_pipe(tmp_path: Path) -> None:
         pipe.unlink()
 
 
+def test_a_compressed_checkpoint_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "c.npz", tunesmith=np.zeros(1 << 20, np.uint8))
+    with pytest.raises(InputError, match=r"c\.npz: .*it is compressed"):
+        read_checkpoint(tmp_path / "c.npz")
+
+
 @needs_posix
 def test_a_device_stays_one(tmp_path: Path) -> None:
     # A device of our own: a writer that replaces devices must not get hold of the machine's.

@@ -72,6 +72,9 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
+            # We write none, and a small one could unpack to more than the memory.
+            if any(member.compress_type != zipfile.ZIP_STORED for member in archive.zip.infolist()):
+                raise ValueError("it is compressed")
             text = _verified(archive[_META].tobytes())
             meta = json.loads(text)
             if meta["format"] != FORMAT:
