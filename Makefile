@@ -26,10 +26,12 @@ test-rust: ## Run the tests of the core
 test-python: $(VENV)/.dev ## Run the tests of the package
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-lint: $(VENV)/.dev ## ruff, mypy --strict, rustfmt, clippy -D warnings
+lint: $(VENV)/.dev ## ruff, mypy --strict, stubs, layers, rustfmt, clippy -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest tunesmith._core
+	$(BIN)/lint-imports --no-logo
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --release --quiet -- -D warnings
 

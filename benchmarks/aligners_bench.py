@@ -15,11 +15,11 @@ from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.fresh import Fresh, in_fresh_process
 from benchmarks.harness import Cell, Claim, Outcome, say
 from tunesmith import read_pools, tune
+from tunesmith.decode.translation import Model
 from tunesmith.formats import NbestWriter
 from tunesmith.training.aligners import Aligned, align
 from tunesmith.training.alignment import symmetrise_files
 from tunesmith.training.pipeline import Training, train
-from tunesmith.translation import Model
 
 MEGA = 1e6
 THREADS = 2

@@ -14,10 +14,10 @@ import numpy as np
 from benchmarks.harness import Skip
 from benchmarks.rivals import Rivals
 from tunesmith import Pools, get_metric, read_pools
-from tunesmith.drivers import Task
-from tunesmith.features import Vector
+from tunesmith.learn.task import Task
 from tunesmith.metrics import Metric
-from tunesmith.reading import read_weights
+from tunesmith.spaces.reading import read_weights
+from tunesmith.weights import Vector
 
 METRIC = "bleu:tokenize=none"
 

@@ -18,12 +18,13 @@ import numpy as np
 from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.harness import Claim, Outcome, Time, best_of, say, timed
 from tunesmith import _core
-from tunesmith.live import tune_live
-from tunesmith.sources import Live, SpaceName
+from tunesmith.decode.translation import Model
+from tunesmith.sources import Live
+from tunesmith.sources.live import SpaceName
 from tunesmith.spaces import Forests, Spaces
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
-from tunesmith.translation import Model
+from tunesmith.tuning import tune
 
 SEARCH = {"pop_limit": 30.0}
 ITERATIONS = 5
@@ -87,11 +88,11 @@ def mert(setting: Setting) -> Outcome:
                 apart = _apart(found, model, setting)
 
             def run(seed: int, dev: Live = dev) -> Any:
-                return tune_live(
+                return tune(
                     dev,
-                    model.weights,
                     "mert",
                     METRIC,
+                    start=model.weights,
                     heldout=[test],
                     iterations=iterations,
                     seed=seed,
@@ -100,8 +101,8 @@ def mert(setting: Setting) -> Outcome:
             scores = []
             for seed in seeds:
                 result, time = timed(partial(run, seed))
-                scores.append([result.tuned, result.heldout[0]])
-                say(f"  {space}: {result.tuned:.2f}, {result.heldout[0]:.2f}, {time.cpu:.0f} CPU s")
+                scores.append([result.tuned, result.heldout])
+                say(f"  {space}: {result.tuned:.2f}, {result.heldout:.2f}, {time.cpu:.0f} CPU s")
                 outcome.rows.append(
                     {
                         "space": space,
@@ -109,7 +110,7 @@ def mert(setting: Setting) -> Outcome:
                         "hypotheses or edges": found.hypotheses,
                         "ms a direction": 1000 * direction.cpu,
                         "val": result.tuned,
-                        "test 2016": result.heldout[0],
+                        "test 2016": result.heldout,
                         "CPU s, decoding too": time.cpu,
                         "val after each decoding": " ".join(f"{each:.2f}" for each in result.curve),
                     }

@@ -23,7 +23,7 @@ from benchmarks.plot import scatter
 from benchmarks.rivals import Ran, run, totals
 from tunesmith._core import Decoder, Translator
 from tunesmith.lm import LanguageModel
-from tunesmith.reading import read_weights
+from tunesmith.spaces.reading import read_weights
 from tunesmith.training.rules import import_cdec
 
 MEGA = 1e6

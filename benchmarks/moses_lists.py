@@ -270,7 +270,7 @@ def presets(setting: Setting) -> Outcome:
     pools = first_sentences(setting.pools, 200) if setting.quick else setting.pools
     task = setting.task(pools)
     start = task.evaluate(setting.start)[0]
-    oracle = task.pools.score(task.metric, task.pools.oracle(task.metric, setting.start))
+    oracle = task.spaces.score(task.metric, task.spaces.oracle(task.metric, setting.start))
     outcome = Outcome("Every preset on the eight Moses lists")
     for name in PRESETS:
         tuned, time = timed(partial(tune_once, task, name, setting.start))

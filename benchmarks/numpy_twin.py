@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import Pools, _core
-from tunesmith.features import Vector
 from tunesmith.metrics import Metric
+from tunesmith.weights import Vector
 
 Matrix = npt.NDArray[np.float64]
 

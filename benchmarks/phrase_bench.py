@@ -33,8 +33,9 @@ from benchmarks.harness import (
     timed,
 )
 from benchmarks.rivals import filtered, phrases, run, totals
-from tunesmith import _core, moses
-from tunesmith.translation import Model
+from tunesmith import _core
+from tunesmith.decode import moses
+from tunesmith.decode.translation import Model
 
 SETTINGS = (
     (100, 100),

@@ -14,9 +14,9 @@ import numpy as np
 from benchmarks.data import METRIC, Setting
 from benchmarks.harness import Outcome, say
 from tunesmith import Pools, read_pools, tune
-from tunesmith.features import Vector
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.tuning import fold_parts
+from tunesmith.tuning.loop import fold_parts
+from tunesmith.weights import Vector
 
 TUNERS = ("mert", "kbmira", "risk")
 FOLDS = 5
@@ -87,7 +87,14 @@ def _column(lists: Lists, metric: Metric) -> list[tuple[float, str]]:
     ]
     for tuner in TUNERS:
         folds = FOLDS if lists.test is None else 0
-        result = tune(lists.dev, tuner, metric, heldout=lists.test, folds=folds, threads=1)
+        result = tune(
+            lists.dev,
+            tuner,
+            metric,
+            heldout=[] if lists.test is None else lists.test,
+            folds=folds,
+            threads=1,
+        )
         assert result.heldout is not None
         p = float(result.significance["bootstrap"]["p"])
         column.append((result.heldout, f"(p {p:.3f})"))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from benchmarks.data import METRIC, Setting
 from benchmarks.harness import Claim, Outcome, Time, best_of, say
 from tunesmith import Pools, _core, get_metric
-from tunesmith.drivers import Online
+from tunesmith.learn.online import Online
 from tunesmith.presets import make_tuner
 
 Law = Literal["uniform", "Zipf"]
@@ -71,11 +71,11 @@ def adagrad_pass(pools: Pools, repeats: int) -> tuple[Time, int]:
         pools.core,
         pools.table(metric),
         metric.native,
-        tuner.selector,
-        tuner.update,
+        tuner.learner.selector.kernel(),
+        tuner.learner.update.kernel(),
         np.zeros(len(pools.names)),
-        batch=tuner.batch,
-        averaged=tuner.average != "none",
+        batch=tuner.regime.batch,
+        averaged=tuner.schedule.average != "none",
         seed=1,
     )
     epochs = iter(range(1, repeats + 2))

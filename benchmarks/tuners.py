@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tunesmith.drivers import Task
-from tunesmith.features import Vector
-from tunesmith.jobs import Job, Journal, run_jobs
+import numpy as np
+
+from tunesmith.learn.task import Task
 from tunesmith.presets import make_tuner
+from tunesmith.weights import Vector
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,9 @@ def tune_once(
     task: Task, preset: str, start: Vector, seed: int = 1, options: Mapping[str, Any] | None = None
 ) -> Tuned:
     """Run a preset from given weights, scoring every epoch and keeping the best."""
-
-    def evaluate(task: Task, weights: Vector) -> dict[str, Any]:
-        score, gain = task.evaluate(weights)
-        return {"score": score, "gain": gain}
-
-    job = Job("run", 0, seed, task, "best")
-    with Journal(None, {}, False, None) as journal:
-        weights = run_jobs([job], make_tuner(preset, options), start, evaluate, journal)[0]
-    return Tuned(weights, task.evaluate(weights)[0])
+    best, gain = start, -np.inf
+    for epoch in make_tuner(preset, options).epochs(task, start, seed, None):
+        reached = task.evaluate(epoch.weights)[1]
+        if reached > gain:
+            best, gain = epoch.weights, reached
+    return Tuned(best, task.evaluate(best)[0])

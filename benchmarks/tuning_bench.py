@@ -26,14 +26,14 @@ import numpy as np
 from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.fresh import in_fresh_process
 from benchmarks.harness import Cell, Claim, Outcome, say, timed
-from tunesmith.drivers import with_regime
-from tunesmith.live import tune_live
+from tunesmith.decode.translation import Model
+from tunesmith.learn.online import with_regime
 from tunesmith.metrics import get_metric
+from tunesmith.metrics.significance import compare_runs
 from tunesmith.presets import make_tuner
-from tunesmith.significance import compare_runs
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
-from tunesmith.translation import Model
+from tunesmith.tuning import tune
 
 KEPT = Path(__file__).resolve().parent / "results" / "tuning"
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
@@ -107,11 +107,11 @@ def tuned(
     tuner = with_regime(make_tuner(preset, options), regime)
     epochs: list[dict[str, Any]] = []
     result, time = timed(
-        lambda: tune_live(
+        lambda: tune(
             live("val"),
-            model.weights,
             preset,
             METRIC,
+            start=model.weights,
             tuner=tuner,
             seed=seed,
             iterations=iterations or None,
@@ -136,7 +136,7 @@ def tuned(
         "iterations": result.iterations,
         "cpu": time.cpu,
         "wall": time.wall,
-        "nonzero": result.nonzero,
+        "nonzero": result.weights.nonzero,
         "refused": result.refused,
         "epochs": [{key: event.get(key) for key in told} for event in epochs],
     }

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tunesmith._core import __version__
     from tunesmith.errors import InputError
-    from tunesmith.features import Weights
     from tunesmith.metrics import get_metric
     from tunesmith.presets import PRESETS
-    from tunesmith.reading import read_pools
     from tunesmith.spaces import Bins, Forests, Pools
+    from tunesmith.spaces.reading import read_pools
     from tunesmith.tuning import Result, tune
+    from tunesmith.weights import Weights
 
 __all__ = [
     "PRESETS",
@@ -34,10 +34,10 @@ _PLACES = {
     "InputError": "errors",
     "Pools": "spaces",
     "Result": "tuning",
-    "Weights": "features",
+    "Weights": "weights",
     "__version__": "_core",
     "get_metric": "metrics",
-    "read_pools": "reading",
+    "read_pools": "spaces.reading",
     "tune": "tuning",
 }
 

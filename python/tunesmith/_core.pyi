@@ -1,19 +1,71 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.errors import InputError
 
+__all__ = [
+    "GLUE_RULES",
+    "HEURISTICS",
+    "TEMPLATES",
+    "TEMPLATE_SETS",
+    "AlignedCorpus",
+    "AtomicWriter",
+    "Constraints",
+    "Decoder",
+    "Derivation",
+    "Expectation",
+    "Forests",
+    "LanguageModel",
+    "Learner",
+    "LineSearch",
+    "Lines",
+    "LmEstimate",
+    "LmState",
+    "Metric",
+    "NbestReader",
+    "Pools",
+    "PoolsBuilder",
+    "RuleTable",
+    "Sampler",
+    "Segments",
+    "Selector",
+    "Step",
+    "Table",
+    "Templates",
+    "Translation",
+    "Translator",
+    "Update",
+    "Walker",
+    "__version__",
+    "estimate_lm",
+    "fast_align",
+    "import_cdec_grammar",
+    "import_moses_table",
+    "line_limit",
+    "line_too_long",
+    "make_classes",
+    "parse_links",
+    "permutation",
+    "read_cdec",
+    "read_classes",
+    "read_moses",
+    "symmetrise",
+    "symmetrise_files",
+    "write_nbest",
+]
+
 __version__: str
 
 # Text files
 
+@final
 class Lines:
-    def __init__(self, path: str | PathLike[str]) -> None: ...
+    def __new__(cls, path: str | PathLike[str]) -> Self: ...
     def __iter__(self) -> Iterator[str]: ...
     def __next__(self) -> str: ...
     @property
@@ -24,8 +76,9 @@ class Lines:
 def line_limit() -> int: ...
 def line_too_long(file: str, line: int) -> InputError: ...
 
+@final
 class AtomicWriter:
-    def __init__(self, path: str | PathLike[str], *, durable: bool = True) -> None: ...
+    def __new__(cls, path: str | PathLike[str], *, durable: bool = True) -> Self: ...
     def write(self, content: str | bytes) -> None: ...
     def commit(self) -> None: ...
     def discard(self) -> None: ...
@@ -39,9 +92,10 @@ class AtomicWriter:
 
 # N-best lists
 
+@final
 class NbestReader:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         path: str | PathLike[str],
         format: str = "moses",
         *,
@@ -50,31 +104,32 @@ class NbestReader:
         keyed: bool = False,
         first_id: int = 0,
         sentences: int | None = None,
-        columns: Sequence[str] = (),
-        column_files: Sequence[tuple[str, str]] = (),
-        feature_files: Sequence[tuple[str, str]] = (),
-    ) -> None: ...
+        columns: Sequence[str] = ...,
+        column_files: Sequence[tuple[str, str]] = ...,
+        feature_files: Sequence[tuple[str, str]] = ...,
+    ) -> Self: ...
     def read(self, limit: int | None = None) -> Pools | None: ...
     @property
     def skipped(self) -> list[tuple[str, int, InputError]]: ...
     @property
     def bytes(self) -> int: ...
 
-def read_moses(path: str | PathLike[str], columns: Sequence[str] = ()) -> Pools: ...
-def read_cdec(path: str | PathLike[str], columns: Sequence[str] = ()) -> Pools: ...
+def read_moses(path: str | PathLike[str], columns: Sequence[str] = ...) -> Pools: ...
+def read_cdec(path: str | PathLike[str], columns: Sequence[str] = ...) -> Pools: ...
 def write_nbest(
     pools: Pools,
     path: str | PathLike[str],
     format: str = "moses",
     *,
     order: Sequence[int] | None = None,
-    scores: Sequence[tuple[str, Sequence[float]]] = (),
+    scores: Sequence[tuple[str, Sequence[float]]] = ...,
     keyed: bool = False,
     first_id: int = 0,
 ) -> None: ...
 
+@final
 class PoolsBuilder:
-    def __init__(self, columns: Sequence[str] = (), names: Sequence[str] = ()) -> None: ...
+    def __new__(cls, columns: Sequence[str] = ..., names: Sequence[str] = ...) -> Self: ...
     @property
     def sentences(self) -> int: ...
     @property
@@ -93,6 +148,7 @@ class PoolsBuilder:
 
 # Pools
 
+@final
 class Pools:
     @staticmethod
     def from_arrays(
@@ -103,6 +159,9 @@ class Pools:
         values: NDArray[np.float64],
         names: Sequence[str],
         scores: NDArray[np.float64] | None = None,
+        columns: Sequence[tuple[str, Sequence[float]]] = ...,
+        keys: Sequence[str] = ...,
+        extras: Sequence[str] = ...,
     ) -> Pools: ...
     @staticmethod
     def merge(parts: Sequence[Pools]) -> Pools: ...
@@ -128,6 +187,10 @@ class Pools:
     @property
     def scores(self) -> NDArray[np.float64]: ...
     def csr(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]: ...
+    def cells(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]: ...
+    def gram(self) -> NDArray[np.float64]: ...
     def column(self, name: str) -> NDArray[np.float64]: ...
     def texts(self, positions: NDArray[np.int64]) -> list[str]: ...
     def extra(self, position: int) -> str: ...
@@ -145,6 +208,7 @@ class Pools:
 
 # Forests
 
+@final
 class Forests:
     @staticmethod
     def of_lists(pools: Pools) -> Forests: ...
@@ -152,6 +216,8 @@ class Forests:
     def load(path: str | PathLike[str]) -> Forests: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     def encoded(self) -> bytes: ...
+    @staticmethod
+    def decoded(bytes: bytes) -> Forests: ...
     @staticmethod
     def join(parts: Sequence[Forests]) -> Forests: ...
     @staticmethod
@@ -193,16 +259,17 @@ class Forests:
         self, sentence: int, weights: NDArray[np.float64], alpha: float
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]: ...
 
+@final
 class Segments:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         forests: Forests,
         metric: Metric,
         references: Sequence[Sequence[str]],
         list: int = 1500,
         pops: int = 20,
         threads: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
     def best(self, weights: NDArray[np.float64], threads: int = 0) -> NDArray[np.float64]: ...
     def oracle(
         self, weights: NDArray[np.float64], best: bool = True, threads: int = 0
@@ -210,6 +277,7 @@ class Segments:
 
 # Metrics
 
+@final
 class Metric:
     @staticmethod
     def bleu(
@@ -260,6 +328,7 @@ class Metric:
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     ) -> NDArray[np.float64]: ...
 
+@final
 class Table:
     @staticmethod
     def from_rows(starts: NDArray[np.int64], rows: NDArray[np.float64]) -> Table: ...
@@ -282,6 +351,7 @@ class Table:
 
 # Learning
 
+@final
 class Selector:
     @staticmethod
     def hope_fear(
@@ -306,6 +376,7 @@ class Selector:
         ],
     ) -> Selector: ...
 
+@final
 class Update:
     @staticmethod
     def passive_aggressive(c: float, rate: float, scale_by_oracle: bool) -> Update: ...
@@ -323,14 +394,15 @@ class Update:
     def arow(r: float, rate: float, variance: float, linear: bool) -> Update: ...
     @staticmethod
     def gradient(
-        loss: str, rate: str, eta: float, l1: float, l2: float, anchor: Sequence[float] = ()
+        loss: str, rate: str, eta: float, l1: float, l2: float, anchor: Sequence[float] = ...
     ) -> Update: ...
     @staticmethod
     def python(rule: object) -> Update: ...
 
+@final
 class Learner:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pools: Pools | Forests,
         table: Table | Segments,
         metric: Metric,
@@ -349,7 +421,7 @@ class Learner:
         seed: int = 0,
         averaged: bool = True,
         names: Sequence[str] | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     def run(self, order: NDArray[np.uint32], epoch: int) -> dict[str, Any]: ...
     @overload
     def take(self, spaces: Pools) -> Pools: ...
@@ -392,6 +464,7 @@ class Learner:
         update: NDArray[np.float64],
     ) -> None: ...
 
+@final
 class Constraints:
     def __len__(self) -> int: ...
     def arrays(self) -> dict[str, NDArray[Any]]: ...
@@ -400,14 +473,15 @@ class Constraints:
     ) -> tuple[float, NDArray[np.float64]]: ...
     def sizes(self) -> NDArray[np.float64]: ...
 
+@final
 class Sampler:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pools: Pools | Forests,
         table: Table | Segments,
         metric: Metric,
         features: int,
-    ) -> None: ...
+    ) -> Self: ...
     def rows(
         self,
         selector: Selector,
@@ -420,17 +494,19 @@ class Sampler:
 
 def permutation(seed: int, epoch: int, length: int) -> NDArray[np.uint32]: ...
 
+@final
 class LineSearch:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pools: Pools | Forests,
         table: Table | Segments,
         metric: Metric,
         coordinates: Sequence[int],
         threads: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
     def walker(self, weights: NDArray[np.float64]) -> Walker: ...
 
+@final
 class Walker:
     @property
     def weights(self) -> NDArray[np.float64]: ...
@@ -443,15 +519,16 @@ class Walker:
     def move_axis(self, axis: int, step: float) -> None: ...
     def move_to(self, weights: NDArray[np.float64]) -> None: ...
 
+@final
 class Expectation:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pools: Pools | Forests,
         table: Table | Segments,
         metric: Metric,
         weights: NDArray[np.float64],
         threads: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
     def gain(
         self,
         weights: NDArray[np.float64],
@@ -496,16 +573,17 @@ def symmetrise_files(
 
 GLUE_RULES: str
 
+@final
 class AlignedCorpus:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         source: str | PathLike[str],
         target: str | PathLike[str],
         alignment: str | PathLike[str],
         *,
         max_words: int = 1000,
         skip_bad: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     def __len__(self) -> int: ...
     @property
     def skipped(self) -> list[tuple[str, int, InputError]]: ...
@@ -548,8 +626,9 @@ class AlignedCorpus:
         progress: Callable[[str, int, int], object] | None = None,
     ) -> dict[str, int]: ...
 
+@final
 class RuleTable:
-    def __init__(self, path: str | PathLike[str], *, verify: bool = True) -> None: ...
+    def __new__(cls, path: str | PathLike[str], *, verify: bool = True) -> Self: ...
     def __len__(self) -> int: ...
     @property
     def kind(self) -> str: ...
@@ -593,19 +672,20 @@ def import_cdec_grammar(
 TEMPLATES: list[tuple[str, str, str]]
 TEMPLATE_SETS: list[tuple[str, list[str], str]]
 
+@final
 class Templates:
-    def __init__(
-        self,
-        names: Sequence[str] = (),
-        own: Sequence[object] = (),
+    def __new__(
+        cls,
+        names: Sequence[str] = ...,
+        own: Sequence[object] = ...,
         folder: str | PathLike[str] | None = None,
-    ) -> None: ...
+    ) -> Self: ...
     def find(
         self,
         source: Sequence[str],
         target: Sequence[str],
-        links: Sequence[tuple[int, int]] = (),
-        scores: Sequence[float] = (),
+        links: Sequence[tuple[int, int]] = ...,
+        scores: Sequence[float] = ...,
     ) -> dict[str, float]: ...
 
 def make_classes(
@@ -615,13 +695,15 @@ def read_classes(path: str | PathLike[str]) -> dict[str, str]: ...
 
 # Language models
 
+@final
 class LmState:
     @property
     def words(self) -> list[int]: ...
     def __len__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@final
 class LanguageModel:
     @staticmethod
     def load(path: str | PathLike[str]) -> LanguageModel: ...
@@ -662,6 +744,7 @@ class LanguageModel:
     ) -> tuple[int, int, int, float, float]: ...
     def measure(self, sentences: Sequence[str]) -> tuple[int, int, int, float, float]: ...
 
+@final
 class LmEstimate:
     @property
     def orders(self) -> list[tuple[int, int, list[float], str | None]]: ...
@@ -691,26 +774,27 @@ def estimate_lm(
 
 # Decoders
 
+@final
 class Decoder:
     @staticmethod
     def phrase(
         table: str | PathLike[str],
         lm: str | PathLike[str],
         moses: tuple[str, str, int, str | None] | None = None,
-        templates: Sequence[str] = (),
+        templates: Sequence[str] = ...,
         folder: str | PathLike[str] | None = None,
         verify: bool = True,
-        own: Sequence[object] = (),
+        own: Sequence[object] = ...,
     ) -> Decoder: ...
     @staticmethod
     def hiero(
         table: str | PathLike[str],
         lm: str | PathLike[str],
         cdec: bool = False,
-        templates: Sequence[str] = (),
+        templates: Sequence[str] = ...,
         folder: str | PathLike[str] | None = None,
         verify: bool = True,
-        own: Sequence[object] = (),
+        own: Sequence[object] = ...,
     ) -> Decoder: ...
     @property
     def dense(self) -> list[str]: ...
@@ -720,6 +804,7 @@ class Decoder:
         self, weights: Sequence[tuple[str, float]], settings: Sequence[tuple[str, float]]
     ) -> Translator: ...
 
+@final
 class Translator:
     def translate(
         self,
@@ -756,6 +841,7 @@ class Translator:
     ) -> tuple[Pools, list[int], list[int]]: ...
     def forests(self, lines: Sequence[str], threads: int = 0, markup: str = "none") -> Forests: ...
 
+@final
 class Translation:
     @property
     def text(self) -> str: ...
@@ -768,6 +854,7 @@ class Translation:
     @property
     def derivations(self) -> list[Derivation]: ...
 
+@final
 class Derivation:
     @property
     def text(self) -> str: ...
@@ -780,6 +867,7 @@ class Derivation:
     @property
     def steps(self) -> list[Step]: ...
 
+@final
 class Step:
     @property
     def start(self) -> int: ...

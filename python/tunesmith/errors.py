@@ -1,13 +1,17 @@
-"""Errors that name the file, the line and the way out."""
+"""Errors that name the file, the line and a remedy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+# How many names a message lists.
+SHOWN_NAMES = 12
+
 
 class InputError(ValueError):
-    """An input that cannot be used; reads as ``file:line: message (remedy)``."""
+    """Unusable input; printed as ``file:line: message (remedy)``."""
 
     def __init__(
         self,
@@ -35,10 +39,17 @@ class WithoutEffect(UserWarning):
 
 
 def check_regular(path: str | PathLike[str]) -> None:
-    """Refuse a pipe or a device as a file of a model: opening one may wait for ever.
+    """Raise if a file of a model is a pipe or a device: opening one may block for ever.
 
-    What is not there, and folders, are for the reader to refuse.
+    Missing files and folders pass: the reader raises for them.
     """
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():
         raise InputError("not a regular file", str(file), remedy="give a file on a disk")
+
+
+def no_feature(name: str, names: Sequence[str]) -> InputError:
+    """Return the error for a name that matches no feature."""
+    return InputError(
+        f"no feature is called {name!r}", remedy=f"there are {', '.join(names[:SHOWN_NAMES])}"
+    )

@@ -3,7 +3,7 @@
 A preset is a function of its options that returns a tuner. To add one, write such a function and
 decorate it with `@preset`; its keyword arguments become options of `--set`, its docstring the help.
 The type of an option says which values are allowed (a `Count` is a whole number from 1 on), what it
-means (`Doc`) and beside which values of another option alone it counts (`OnlyWith`).
+means (`Doc`) and which values of another option it needs to have an effect (`OnlyWith`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 
-from tunesmith import gains, select, update
-from tunesmith.baselines import Grid, RandomSearch
-from tunesmith.drivers import Online, Tuner
+from tunesmith import plugins
 from tunesmith.errors import InputError
-from tunesmith.linesearch import LineSearch
-from tunesmith.losses import Loss
-from tunesmith.options import (
+from tunesmith.learn import gains, selectors, updates
+from tunesmith.learn.baselines import Grid, RandomSearch
+from tunesmith.learn.gains import Gain
+from tunesmith.learn.linesearch import LineSearch
+from tunesmith.learn.losses import Loss
+from tunesmith.learn.online import Learner, Online, Regime, Schedule
+from tunesmith.learn.options import (
     Amount,
     Bound,
     Count,
@@ -35,10 +37,11 @@ from tunesmith.options import (
     refuse_idle,
     typed,
 )
-from tunesmith.ranking import Ramp, Ranking
-from tunesmith.risk import Risk
+from tunesmith.learn.ranking import Ramp, Ranking
+from tunesmith.learn.risk import Risk
+from tunesmith.learn.task import Tuner
 
-# The largest step of the margin tuners, a third of what the papers give: on saved lists the two are
+# The largest step of the margin tuners, a third of the papers' value: on saved lists the two are
 # equal, but with a live decoder one of 0.01 can turn weights so far that only bad hypotheses are
 # left to learn from.
 C = 0.003
@@ -71,17 +74,16 @@ Average = Annotated[
     Doc("what is proposed: the mean of all passes, of the last, or the weights as they are"),
 ]
 LargestStep = Annotated[Amount, Doc("C, the largest step; 0: as large as it takes")]
-Oracle = Annotated[select.Oracle, Doc("y+: hope, lowest cost among the k best, lowest cost of all")]
-Prediction = Annotated[select.Prediction, Doc("y-: fear, the model's best, highest cost")]
+Oracle = Annotated[
+    selectors.Oracle, Doc("y+: hope, lowest cost among the k best, lowest cost of all")
+]
+Prediction = Annotated[selectors.Prediction, Doc("y-: fear, the model's best, highest cost")]
 Candidates = Annotated[Whole, Doc("candidates of a sentence; 0: all of them")]
 Spread = Annotated[Bound, Doc("B, which scores of a sentence may differ by at most")]
 Price = Annotated[Positive, Doc("D, the largest step for the bounds")]
 Passes = Annotated[Count, Doc("passes over the sentences at most")]
 Rounds = Annotated[Count, Doc("rounds at most")]
 Shuffle = Annotated[bool, Doc("visit sentences in another order in each pass")]
-Batch = Annotated[Count, Doc("sentences that see the same weights")]
-Shards = Annotated[Count, Doc("learners, each on its part of the sentences")]
-Mix = Annotated[Whole, Doc("times a pass that shards are averaged; 0: only what they propose")]
 Moves = Annotated[Count, Doc("moves of each step at most")]
 Violation = Annotated[Amount, Doc("violation below which no constraint is added")]
 Samples = Annotated[Count, Doc("pairs that are drawn for each sentence")]
@@ -118,10 +120,10 @@ def mert(
     last.
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
-    in random order instead of only the steepest, which needs fewer searches for the same optimum;
-    and restarts are not drawn from everywhere: what lies far away from the weights that lists were
-    made with promises more than a decoder keeps. On a few short lists that are only re-ranked, an
-    optimum far away is as good as any: `wide=100` finds it.
+    in random order instead of only the steepest, which needs fewer searches for the same optimum.
+    Restarts are drawn near the start and the best weights: with weights far from those that made
+    the lists, a decoder does not reach the score that the lists promise. For short lists that are
+    only re-ranked, a distant optimum is as good as any other: `wide=100` finds it.
     """
     return LineSearch(restarts, directions, tolerance, coarse, wide=wide)
 
@@ -154,7 +156,9 @@ def pro(
     5,000 are too rare a kind for some models (the best round counts; `first=5000` as in the paper);
     `gain=context`, because BLEU+1 does not know what lengths the corpus needs (`gain=sentence`).
     """
-    late, early = (select.pairs(drawn, threshold, keep) for drawn in (samples, min(first, samples)))
+    late, early = (
+        selectors.Pairs(drawn, threshold, keep) for drawn in (samples, min(first, samples))
+    )
     return Ranking(late, rounds, interpolate, l2, gain == "context", early)
 
 
@@ -167,7 +171,6 @@ def kbmira(
     gain: GainName = "background",
     gain_scale: GainScale = "background",
     shuffle: Shuffle = True,
-    batch: Batch = 1,
 ) -> Tuner:
     """Batch k-best MIRA: hope/fear passes over all lists, the best pass's average.
 
@@ -179,14 +182,13 @@ def kbmira(
     loses nothing on held-out folds.
     """
     return Online(
-        select.hope_fear(),
-        update.passive_aggressive(c),
-        gains.Gain(gain, decay, gain_scale=gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average="epoch",
-        live=False,
+        learner=Learner(
+            selector=selectors.HopeFear(),
+            update=updates.PassiveAggressive(c),
+            gain=Gain(gain, decay, scale=gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average="epoch"),
+        follow=False,
     )
 
 
@@ -204,9 +206,6 @@ def mira(
     gain_scale: GainScale = "one",
     average: Average = "all",
     shuffle: Shuffle = True,
-    batch: Batch = 1,
-    shards: Shards = 1,
-    mix: Mix = 20,
 ) -> Tuner:
     """1-best MIRA with every strategy for choosing y+ and y-.
 
@@ -217,15 +216,12 @@ def mira(
     Eidelman 2012; Crammer et al. 2006.
     """
     return Online(
-        select.hope_fear(oracle, prediction, k),
-        update.passive_aggressive(c),
-        gains.Gain(gain, decay, history, gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average,
-        shards=shards,
-        mix=mix,
+        learner=Learner(
+            selector=selectors.HopeFear(oracle, prediction, k),
+            update=updates.PassiveAggressive(c),
+            gain=Gain(gain, decay, history, gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=WHOLE if oracle == "MB" else k or WHOLE,
     )
 
@@ -240,7 +236,6 @@ def mira_hildreth(
     ] = "hope-fear",
     n: Annotated[Count, Doc("length of the lists of hopes and of fears")] = 1,
     passes: Passes = 10,
-    batch: Batch = 1,
     gain: GainName = "context",
     decay: Decay = 0.9,
     history: History = "1best",
@@ -256,39 +251,33 @@ def mira_hildreth(
         Literal["mira", "perceptron"], Doc("the update: MIRA, or a perceptron")
     ] = "mira",
     stop: Annotated[Amount, Doc("end when in three passes no weight moved by more")] = 0.0,
-    shards: Shards = 1,
-    mix: Mix = 20,
 ) -> Tuner:
     """k-best MIRA by Hildreth's algorithm, with two or three lists.
 
     min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears,
     or over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies
     the step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
-    three passes no weight moved by more (Moses used 0.01). `mix=0` averages the weights of `shards`
-    only where they are proposed. `learner=perceptron` has neither `c` nor `scale_update`; its
-    `rate` is 0.01, MIRA's 1, unless another is given.
+    three passes no weight moved by more (Moses used 0.01). `learner=perceptron` has neither `c` nor
+    `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
 
     Hasler, Haddow & Koehn 2011.
     """
     if rate is None:
         rate = 0.01 if learner == "perceptron" else 1.0
     rule = (
-        update.perceptron(rate)
+        updates.Perceptron(rate)
         if learner == "perceptron"
-        else update.hildreth(c, rate, scale_update)
+        else updates.Hildreth(c, rate, scale_update)
     )
     return Online(
-        select.lists(n, lists == "model-hope-fear"),
-        rule,
-        gains.Gain(gain, decay, history, gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average,
-        slow_down=decrease,
-        stop=stop,
-        shards=shards,
-        mix=mix,
+        learner=Learner(
+            selector=selectors.Lists(n, lists == "model-hope-fear"),
+            update=rule,
+            gain=Gain(gain, decay, history, gain_scale),
+        ),
+        schedule=Schedule(
+            passes=passes, shuffle=shuffle, average=average, slow_down=decrease, stop=stop
+        ),
     )
 
 
@@ -305,7 +294,6 @@ def mira_cp(
     gain_scale: GainScale = "one",
     average: Average = "all",
     shuffle: Shuffle = True,
-    batch: Batch = 1,
 ) -> Tuner:
     """MIRA with a cutting plane: the most violated hypothesis is added until none is left.
 
@@ -314,13 +302,12 @@ def mira_cp(
     Chiang 2012.
     """
     return Online(
-        select.hope_fear(k=k),
-        update.cutting_plane(c, epsilon, max_iter=max_iter),
-        gains.Gain(gain, decay, gain_scale=gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average,
+        learner=Learner(
+            selector=selectors.HopeFear(k=k),
+            update=updates.CuttingPlane(c, epsilon, max_iter=max_iter),
+            gain=Gain(gain, decay, scale=gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=k or WHOLE,
     )
 
@@ -338,9 +325,6 @@ def rm(
     gain_scale: GainScale = "one",
     average: Average = "all",
     shuffle: Shuffle = True,
-    batch: Batch = 1,
-    shards: Shards = 1,
-    mix: Mix = 20,
 ) -> Tuner:
     """Relative margin, closed form: MIRA's step, then a bound on the spread of scores.
 
@@ -355,15 +339,12 @@ def rm(
     Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper.
     """
     return Online(
-        select.bounded(select.hope_fear(k=k), bound, price, k),
-        update.passive_aggressive(c),
-        gains.Gain(gain, decay, gain_scale=gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average,
-        shards=shards,
-        mix=mix,
+        learner=Learner(
+            selector=selectors.Bounded(selectors.HopeFear(k=k), bound, price, k),
+            update=updates.PassiveAggressive(c),
+            gain=Gain(gain, decay, scale=gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=k or WHOLE,
     )
 
@@ -384,7 +365,6 @@ def rm_cp(
     gain_scale: GainScale = "one",
     average: Average = "all",
     shuffle: Shuffle = True,
-    batch: Batch = 1,
 ) -> Tuner:
     """Relative margin by cutting planes: three working sets, the largest violation first.
 
@@ -395,13 +375,12 @@ def rm_cp(
     Eidelman, Marton & Resnik 2013.
     """
     return Online(
-        select.bounded(select.hope_fear(k=k), bound, price, k),
-        update.cutting_plane(c, epsilon, epsilon_bound, max_iter),
-        gains.Gain(gain, decay, gain_scale=gain_scale),
-        passes,
-        batch,
-        shuffle,
-        average,
+        learner=Learner(
+            selector=selectors.Bounded(selectors.HopeFear(k=k), bound, price, k),
+            update=updates.CuttingPlane(c, epsilon, epsilon_bound, max_iter),
+            gain=Gain(gain, decay, scale=gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=k or WHOLE,
     )
 
@@ -422,7 +401,6 @@ def adagrad(
     ] = 15,
     k: Annotated[Count, Doc("length of the lists of a live decoder")] = 200,
     passes: Passes = 10,
-    batch: Batch = 20,
     alpha: Annotated[Sharpness, OnlyWith("loss", ("expected",))] = 1.0,
     gain: GainName = "context",
     average: Average = "none",
@@ -439,16 +417,16 @@ def adagrad(
     """
     name: Loss = "linear" if loss == "expected" else loss
     selector = (
-        select.expected(alpha) if loss == "expected" else select.pairs(samples, threshold, pairs)
+        selectors.Expected(alpha)
+        if loss == "expected"
+        else selectors.Pairs(samples, threshold, pairs)
     )
     return Online(
-        selector,
-        update.adagrad(name, eta, l1, l2),
-        gains.Gain(gain),
-        passes,
-        batch,
-        shuffle,
-        average,
+        learner=Learner(
+            selector=selector, update=updates.AdaGrad(name, eta, l1, l2), gain=Gain(gain)
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
+        regime=Regime(batch=20),
         k=k,
     )
 
@@ -474,13 +452,12 @@ def arow(
     Crammer, Kulesza & Dredze 2009; linearised form: Green et al. 2013, eq. 11.
     """
     return Online(
-        select.hope_fear(),
-        update.arow(r, rate, variance, linear),
-        gains.Gain(gain, decay, gain_scale=gain_scale),
-        passes,
-        1,
-        shuffle,
-        average,
+        learner=Learner(
+            selector=selectors.HopeFear(),
+            update=updates.Arow(r, rate, variance, linear),
+            gain=Gain(gain, decay, scale=gain_scale),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
     )
 
 
@@ -502,21 +479,20 @@ def perceptron(
 ) -> Tuner:
     """The averaged structured perceptron: w += η(f(y+) - f(ŷ)) when the model's best is worse.
 
-    y+ = argmax s + βG. Steps are as large as the difference of the features, however small that of
-    the gains, so hopes had better lie near the model's best: the lower β, the closer a step comes
-    to the gradient of the gain itself (McAllester, Hazan & Keshet 2010), and the fewer there are.
-    With β = 1 a live decoder can lose its way in the first pass.
+    y+ = argmax s + βG. The size of a step depends on the difference of the features, not of the
+    gains, so hopes should lie near the model's best. The lower β, the closer a step comes to the
+    gradient of the gain (McAllester, Hazan & Keshet 2010), and the fewer steps there are. With
+    β = 1 a live decoder can diverge in the first pass.
 
-    Collins 2002; Liang et al. 2006 on hopes that are near.
+    Collins 2002; Liang et al. 2006 on hopes near the model's best.
     """
     return Online(
-        select.hope_fear(oracle, prediction, beta=beta),
-        update.perceptron(rate),
-        gains.Gain(gain),
-        passes,
-        1,
-        shuffle,
-        average,
+        learner=Learner(
+            selector=selectors.HopeFear(oracle, prediction, beta=beta),
+            update=updates.Perceptron(rate),
+            gain=Gain(gain),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
     )
 
 
@@ -535,7 +511,7 @@ def rampion(
 
     Gimpel & Smith 2012.
     """
-    return Ramp(rounds, passes, eta, l2, gains.sentence(gain_scale))
+    return Ramp(rounds, passes, eta, l2, Gain(scale=gain_scale))
 
 
 @preset
@@ -580,24 +556,36 @@ def grid(
     return Grid(points, budget, rounds)
 
 
+def preset_names() -> list[str]:
+    """Return the names of all presets, those of installed packages too."""
+    plugins.load("presets")
+    return list(PRESETS)
+
+
+def find_preset(name: str) -> Callable[..., Tuner]:
+    """Return the function behind a preset's name; raise if there is none."""
+    if name not in PRESETS and name not in preset_names():
+        raise InputError(f"no tuner named {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
 def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
     """Return the preset's tuner; text options are read as the types that the preset declares.
 
     Refuses unknown presets, unknown options, values of the wrong kind or out of range, naming what
     there is, and options that have no effect beside the others.
     """
-    if name not in PRESETS:
-        raise InputError(f"no tuner named {name!r}", remedy=f"choose one of {', '.join(PRESETS)}")
-    make = PRESETS[name]
+    make = find_preset(name)
     known = preset_options(name)
     hints = get_type_hints(make, include_extras=True)
     given = {}
     for key, value in (options or {}).items():
         field = key.replace("-", "_")
         if field not in known:
-            raise InputError(
-                f"{name} has no option {key!r}", remedy=f"it has {', '.join(known) or 'none'}"
-            )
+            remedy = f"it has {', '.join(known) or 'none'}"
+            if field in get_type_hints(Regime):
+                remedy = f"choose a regime with --regime {field}={value}"
+            raise InputError(f"{name} has no option {key!r}", remedy=remedy)
         given[field] = typed(f"{name}.{key}", value, hints[field])
     refuse_idle(name, hints, known, given)
     return make(**given)
@@ -605,7 +593,7 @@ def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
 
 def preset_options(name: str) -> dict[str, Any]:
     """Return the options of a preset with their defaults."""
-    parameters = inspect.signature(PRESETS[name]).parameters
+    parameters = inspect.signature(find_preset(name)).parameters
     return {key: parameter.default for key, parameter in parameters.items()}
 
 
@@ -615,7 +603,7 @@ def explained(name: str) -> dict[str, Option]:
     >>> explained("mira")["decay"].allowed
     'a number from 0 up to 1'
     """
-    hints = get_type_hints(PRESETS[name], include_extras=True)
+    hints = get_type_hints(find_preset(name), include_extras=True)
     known = preset_options(name)
     return {
         key: Option(default, allowed(hints[key]), meaning(hints[key]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,7 @@ def tune(
                 "epoch": epoch,
                 "score": 100 * reached[:train].mean(),
                 "heldout": 100 * reached[train:].mean(),
+                "heldout_all": [100 * reached[train:].mean()],
                 "model": model.mean(),
                 "oracle": oracle.mean(),
                 "prediction": prediction.mean(),
@@ -150,7 +151,7 @@ def write_run(
     sentences: int = 120,
     ended: bool = True,
     refused: str | None = None,
-    changes: list[Mapping[str, Any]] | None = None,
+    changes: Sequence[Mapping[str, Any]] | None = None,
     start: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a whole run directory as the tuner would and return its path."""
@@ -217,14 +218,34 @@ def write_run(
             if lists.texts[i][0] != lists.texts[i][picks[i]]
         ]
         run.save_changes(rows if changes is None else changes)
-        begun = 100 * first[:train].mean()
+        begun, unseen = 100 * first[:train].mean(), 100 * first[train:].mean()
         tuned = begun - 0.4 if refused else score
+        gained = [row["gain_after"] - row["gain_before"] for row in rows]
+        tests = {
+            "bootstrap": {
+                "p": 0.41 if refused else 0.001,
+                "ci": [tuned - begun - 1.1, tuned - begun + 1.2],
+                "difference": tuned - begun,
+            },
+            "randomisation": {"p": 0.43 if refused else 0.0008},
+        }
         run.event(
             "end",
             start=begun,
             tuned=tuned,
             oracle=100 * best[:train].mean(),
             heldout=heldout,
+            heldout_start=unseen,
+            heldout_all=[heldout],
+            heldout_start_all=[unseen],
+            baselines={"start": unseen, "consensus": unseen - 0.5},
+            verdict="unclear" if refused else "better",
+            changed={
+                "sentences": train,
+                "changed": len(rows),
+                "better": sum(gain > 0 for gain in gained),
+                "worse": sum(gain < 0 for gain in gained),
+            },
             second_metric={
                 "name": "chrf",
                 "signature": "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0",
@@ -232,12 +253,11 @@ def write_run(
                 "tuned": 62.05,
             },
             significance={
-                "bootstrap": {
-                    "p": 0.41 if refused else 0.001,
-                    "ci": [tuned - begun - 1.1, tuned - begun + 1.2],
-                    "difference": tuned - begun,
-                },
-                "randomisation": {"p": 0.43 if refused else 0.0008},
+                **tests,
+                "against": "start",
+                "start": tests,
+                "on": "heldout",
+                "chosen_there": False,
             },
             seconds=3.4,
             weights=largest(lists.names, w),

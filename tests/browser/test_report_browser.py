@@ -158,9 +158,10 @@ def test_the_filter_finds_words_and_the_order_turns(browser: Browser, dense_repo
         assert shown.count() == 20
 
         def changes() -> list[float]:
-            return page.locator("ol.sentences > li").evaluate_all(
+            found: list[float] = page.locator("ol.sentences > li").evaluate_all(
                 "items => items.map((item) => Number(item.dataset.change))"
             )
+            return found
 
         assert changes() == sorted(changes(), key=lambda change: -abs(change))
         page.locator("#order").select_option("worse")
@@ -208,7 +209,7 @@ def test_the_essentials_need_no_script(browser: Browser, dense_report: Path) -> 
 
 
 def test_hostile_text_is_shown_and_never_runs(browser: Browser, tmp_path: Path) -> None:
-    changes = [
+    changes: list[dict[str, Any]] = [
         {
             "sentence": 1,
             "key": EVIL,

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sample_runs import write_run
+from twins.toy import POOR, make_world
 
+from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.report import Follow, write_report
 from tunesmith.report.chart import MEDIUM
@@ -23,10 +25,11 @@ from tunesmith.report.difference import marked
 from tunesmith.report.scale import Scale, around, tick_places
 from tunesmith.report.wording import aligned, brief, duration, fixed, probability, significance
 from tunesmith.runs import RunDirectory, dump_weights
+from tunesmith.sources import Live
 from tunesmith.spaces import Pools
 from tunesmith.tuning import tune
 
-VOID = {"meta", "link", "input", "br"}
+VOID = {"meta", "link", "input", "br", "wbr"}
 
 
 class Checker(HTMLParser):
@@ -79,7 +82,7 @@ def test_the_summary_says_what_happened(dense_report: Path) -> None:
         "66.33",
         "+3.83",
         "69.87",
-        "Tuning beats the start: very unlikely to be chance",
+        "Tuning beats the start, which is the best choice without tuning: very unlikely to be",
     ):
         assert said in words
     assert "nrefs:1|case:mixed" in words
@@ -97,7 +100,7 @@ def test_the_report_goes_where_it_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", epochs=2)
     assert write_report(run, tmp_path / "out.html") == tmp_path / "out.html"
     assert not (run / "report.html").exists()
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="no such file or directory"):
         write_report(run, tmp_path / "absent" / "out.html")
 
 
@@ -288,6 +291,8 @@ def test_numbers_read_well() -> None:
         (0.2, 1.0, "consensus", "folds", "Tuning does not clearly beat consensus, the best"),
         (0.001, -1.0, "consensus", "folds", "Tuning is worse than consensus, the best choice"),
         (0.001, 1.0, "consensus", "lists", "On the lists it was tuned on, tuning beats consensus"),
+        (0.001, 1.0, None, "text", "On the text it was tuned on, tuning beats the start; whether"),
+        (0.001, -1.0, None, "text", "On the text it was tuned on, tuning is worse than the start;"),
         (0.001, 1.0, None, "folds", "Tuning beats the start: very unlikely to be chance"),
     ],
 )
@@ -298,7 +303,8 @@ def test_significance_is_said_in_words(
     tests |= {"randomisation": {"p": p}, "against": against}
     found = significance(tests, "BLEU", 2)
     assert found is not None and found[0].startswith(said)
-    assert ("--folds 5" in found[0]) == (on == "lists")
+    assert ("--folds 5" in found[0]) == (on in ("lists", "text"))
+    assert ("--heldout" in found[0]) == (on == "text")
     tests["bootstrap"]["difference"] *= -1
     assert significance(tests, "WER", 2, higher=False) is not None
     assert (significance(tests, "WER", 2, higher=False) or "")[0] == found[0]
@@ -341,7 +347,7 @@ def test_all_changes_are_counted_and_the_largest_shown(tmp_path: Path) -> None:
     ]
     page = checked(write_report(write_run(tmp_path / "run", epochs=2, changes=rows)))
     words = re.sub(r"<[^>]+>", "", page)
-    assert "changed for 825 sentences: 450 better, 375 worse" in words
+    assert "changed for 825 held-out sentences: 450 better, 375 worse" in words
     assert "Shown are the largest changes only: 100 that are better or the same, 100" in words
 
 
@@ -412,6 +418,65 @@ def test_live_tuning_tells_of_decoding_and_of_what_was_expected(tmp_path: Path) 
         )
         directory.event("epoch", run=0, epoch=1, score=31)
     assert "Oracle" not in checked(write_report(single))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+def live(world: Path, name: str) -> Live:
+    lines, references = (
+        (world / f"{name}.{side}").read_text().splitlines() for side in ("src", "tgt")
+    )
+    model = Model.load(world / "model", "phrase")
+    return Live(model, lines, [[reference] for reference in references], k=20)
+
+
+def words_of(run: Path) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", checked(write_report(run))))
+
+
+def test_without_held_out_text_a_live_run_speaks_of_its_own_text_only(
+    world: Path, tmp_path: Path
+) -> None:
+    result = tune(
+        live(world, "dev"),
+        "mert",
+        "bleu:tokenize=none",
+        start=POOR["phrase"],
+        iterations=1,
+        run=tmp_path / "run",
+    )
+    assert result.significance["on"] == "text" and result.verdict == "better"
+    words = words_of(tmp_path / "run")
+    assert (
+        "On the text it was tuned on, tuning beats the start; whether it helps elsewhere" in words
+    )
+    assert "--heldout SOURCE REFERENCE or --folds 5" in words
+    assert f"{result.start:.2f} → Tuned {result.tuned:.2f}" in words
+    # Nothing but the start was compared.
+    assert "Without tuning" not in words and "What needs no tuning" not in words
+
+
+def test_all_held_out_texts_of_a_live_run_are_shown(world: Path, tmp_path: Path) -> None:
+    test = live(world, "test")
+    result = tune(
+        live(world, "dev"),
+        "mira",
+        "bleu:tokenize=none",
+        start=POOR["phrase"],
+        heldout=[test, test.subset(range(10))],
+        iterations=2,
+        run=tmp_path / "run",
+    )
+    assert len(result.heldout_all) == 2
+    words = words_of(tmp_path / "run")
+    for name, before, after in zip(
+        ("Held out", "Held out 2"), result.heldout_start_all, result.heldout_all, strict=True
+    ):
+        assert f"{name} {before:.2f} → {after:.2f}" in words
+    assert "on held-out sentences; p" in words and "it was tuned on" not in words
 
 
 def test_time_that_threads_spend_side_by_side_stays_inside_its_chart(tmp_path: Path) -> None:

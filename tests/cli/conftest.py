@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from running import Sample
 
-from tunesmith.sample import write_sample
+from tunesmith.demo.sample import write_sample
 
 
 @pytest.fixture(scope="session")

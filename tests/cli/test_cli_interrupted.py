@@ -70,7 +70,7 @@ def test_a_stopped_run_resumes_to_the_same_weights(
     assert not (tmp_path / "w").exists()
     if how == signal.SIGINT:
         assert code == 130
-        assert "error: interrupted (a run with --run goes on with --resume)" in err
+        assert "error: interrupted (a run with --run continues with --resume)" in err
         assert "Traceback" not in err
         assert not [name for name in listing(tmp_path) if name.endswith(".part")]
     again = "--run", tmp_path / "run", "--resume", "--out", tmp_path / "w"

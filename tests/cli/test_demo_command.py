@@ -10,7 +10,7 @@ import pytest
 from running import listing, refused, tunesmith
 
 from tunesmith.cli import demo
-from tunesmith.verses import NEW, OLD, PARTS, place, read_versions, write_verses
+from tunesmith.demo.verses import NEW, OLD, PARTS, place, read_versions, write_verses
 
 TUNERS = {chosen.name for chosen in demo.TUNERS}
 bibles = pytest.mark.skipif(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from running import refused, tunesmith
 
-from tunesmith.templates import SETS, TEMPLATES
+from tunesmith.decode.templates import SETS, TEMPLATES
 from tunesmith.training.pipeline import Training, train
 
 

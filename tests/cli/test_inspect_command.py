@@ -11,8 +11,8 @@ from running import refused, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
+from tunesmith.decode.templates import TEMPLATES, groups, template_of
 from tunesmith.formats.weights import read_moses_ini
-from tunesmith.templates import TEMPLATES, groups, template_of
 
 VALUES = {
     "lm": 0.5,
@@ -125,7 +125,7 @@ def test_zeros_that_a_configuration_does_not_have_are_not_written(tmp_path: Path
 
 
 def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
-    for words, said in [
+    wrong: list[tuple[list[object], str]] = [
         ([weights, "--group", "pairs"], "there are contexts, dense, rule-id"),
         ([weights, "das haus"], "looked up in a model"),
         ([weights, "--positive", "--negative"], "give one of them"),
@@ -134,7 +134,8 @@ def test_what_does_not_fit_is_refused(weights: Path, tmp_path: Path) -> None:
         ([weights, "--out", tmp_path / "no" / "w.toml"], "no such directory"),
         ([weights, "--out", tmp_path / "w.ini"], "no configuration of Moses to copy"),
         ([weights, "--group", "contexts", "--positive", "--out", weights], "no weights are left"),
-    ]:
+    ]
+    for words, said in wrong:
         assert said in refused(tmp_path, "inspect", *words).err
 
 

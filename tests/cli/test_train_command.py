@@ -116,8 +116,8 @@ def test_what_was_left_out_is_told(texts: tuple[Path, Path], tmp_path: Path) -> 
         (["--tokenize", "bpe", "--pieces", "0"], "0 pieces"),
         (["--alignment", "absent"], "absent: cannot read: No such file"),
         (["--alignment", "absent", "--aligner", "giza"], "no aligner named 'giza'"),
-        (["--longest", "0"], "at most 0 words"),
-        (["--ratio", "nan"], "a length ratio of at most nan"),
+        (["--longest", "0"], "a limit of 0 words"),
+        (["--ratio", "nan"], "a limit of nan for the length ratio"),
     ],
 )
 def test_options_that_cannot_be_used_say_what_can(

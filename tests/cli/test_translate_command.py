@@ -250,7 +250,7 @@ def test_weights_without_effect_are_told(model: Path, tmp_path: Path) -> None:
     names = "lm 1\nwords 1\ngiven 1\nPT:ein~a 9\nPT:ein~one 9\nTB:one~house 0\n"
     file.write_text(names + "CX-1:a~b~c 1\nlmm 1\n")
     ran = translated(own, "ein Haus.\n", "--weights", file, "--json")
-    message = "weights without effect, for this model has no such features: 1, lmm (correct the"
+    message = "weights without effect, because the model has no such features: 1, lmm (correct the"
     assert ran.code == 0 and f"{file}: {message} names)" in ran.err
     # Names tell which templates the weights are of.
     assert objects(ran)[0]["features"]["PT:ein~a"] == 1
@@ -297,7 +297,7 @@ def test_bad_markup_is_refused_or_skipped(model: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("((('a',1.0,1),),(('b',0.5,1),('c',0.5,1),),)", "a word lattice in place of a sentence"),
+        ("((('a',1.0,1),),(('b',0.5,1),('c',0.5,1),),)", "a word lattice, not a sentence"),
         ('<seg grammar="g.gz" id="0"> ein haus </seg>', "a sentence with a grammar of its own"),
     ],
 )
@@ -646,7 +646,7 @@ def test_lines_before_one_that_is_not_utf8_come_out(model: Path) -> None:
 
 
 def test_options_that_would_do_nothing_are_refused(model: Path) -> None:
-    assert "--alpha is of --mbr" in translated(model, "a\n", "--alpha", 2).err
+    assert "--alpha belongs to --mbr" in translated(model, "a\n", "--alpha", 2).err
     weights = model.parent / "weights.txt"
     weights.write_text("lm 1\n")
     both = ("--cdec-weights", weights, "--weights", weights, "--lm", model / "lm.tlm")

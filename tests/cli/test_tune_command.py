@@ -15,14 +15,13 @@ import pytest
 from running import Ran, on_a_terminal, tunesmith
 from twins.toy import make_world
 
-from tunesmith import Weights
+from tunesmith import Result, Weights
 from tunesmith._core import Lines
 from tunesmith.cli.tune import seconds
-from tunesmith.live import LiveResult
 from tunesmith.lm import estimate
 from tunesmith.metrics import get_metric
-from tunesmith.reading import read_weights
 from tunesmith.runs import RunDirectory, fingerprint
+from tunesmith.spaces.reading import read_weights
 from tunesmith.training.rules import RuleTable, export_moses
 
 DOCS = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text(encoding="utf-8")
@@ -53,7 +52,7 @@ def test_tuning_makes_translations_better(world: Path, kind: str, space: str) ->
     found = ran.object
     assert found.keys() >= KEYS
     assert found["tuned"] > found["start"] + 5
-    assert found["heldout"][0] > found["heldout_start"][0] + 5
+    assert found["heldout"] > found["heldout_start"] + 5
     assert 1 <= found["iterations"] <= 4
     ran = tunesmith(
         *("translate", world / "model", "-i", world / "test.src", "-w", out, "--kind", kind)
@@ -92,8 +91,9 @@ def test_held_out_texts_come_in_pairs(world: Path) -> None:
     twice = (*pair, "--heldout", world / "dev.src", world / "dev.tgt")
     ran = tunesmith(*asked(world, "phrase", *twice, "--epochs", 1, "--json", "-t", "kbmira"))
     assert ran.code == 0, ran.err
-    found = ran.object["heldout"]
+    found = ran.object["heldout_all"]
     assert len(found) == 2
+    assert found[0] == ran.object["heldout"]
     assert found[1] == ran.object["tuned"]
     for bad in (
         ("--heldout", world / "test.src", "--json"),
@@ -105,7 +105,7 @@ def test_held_out_texts_come_in_pairs(world: Path) -> None:
         assert "(give both: --heldout SOURCE REFERENCE)" in ran.err
     joined = (f"--heldout={world / 'test.src'}", world / "test.tgt")
     again = tunesmith(*asked(world, "phrase", *joined, "--epochs", 1, "--json", "-t", "kbmira"))
-    assert again.object["heldout"] == found[:1]
+    assert again.object["heldout_all"] == found[:1]
 
 
 def test_a_regime_is_chosen_by_name(world: Path) -> None:
@@ -120,6 +120,100 @@ def test_a_regime_is_chosen_by_name(world: Path) -> None:
     ran = tunesmith(*asked(world, "phrase", "-t", "mert", "--regime", "batch=2"))
     assert ran.code == 2
     assert "only online tuners" in ran.err
+
+
+@pytest.mark.parametrize("option", ["batch", "shards", "mix", "delay"])
+def test_a_regime_is_no_option_of_a_tuner(world: Path, option: str) -> None:
+    ran = tunesmith(*asked(world, "phrase", "-t", "mira", "--set", f"{option}=2"))
+    assert ran.code == 2
+    told = f"mira has no option '{option}' (choose a regime with --regime {option}=2)"
+    assert told in ran.err
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    """Return the numbers of each line of the table of scores, by what the line is called."""
+    table = out.partition("\nafter each decoding")[0].splitlines()[2:]
+    return {
+        name: numbers.split()
+        for name, numbers in (re.split(r" {2,}", r, maxsplit=1) for r in table)
+    }
+
+
+def test_folds_are_scored_on_sentences_that_were_not_learnt_from(world: Path) -> None:
+    words = asked(world, "phrase", "-t", "kbmira", "--epochs", 2, "--folds", 2)
+    found = tunesmith(*words, "--json").object
+    assert found["significance"]["on"] == "folds"
+    assert found["heldout_all"] == [found["heldout"]]
+    assert found["heldout_start"] == found["start"] < found["heldout"]
+    assert found["heldout"] != found["tuned"]
+    assert found["verdict"] == "better"
+    ran = tunesmith(*words)
+    assert ran.code == 0, ran.err
+    told = [f"{found[key]:.2f}" for key in ("heldout_start", "heldout")]
+    assert rows(ran.out)["held-out folds"] == told
+    assert "Tuning beats the start: very unlikely to be chance." in ran.out
+    assert "against the start, on held-out folds: +" in ran.out
+    # An epoch of the run on all sentences, and of each fold.
+    assert len(re.findall(r"^ +\d+ +\d+\.\d\d ", ran.err, re.M)) == 6
+    for bad in (("--folds", 1), ("--folds", 41)):
+        assert f"{bad[1]} folds of 40 sentences" in tunesmith(*asked(world, "phrase", *bad)).err
+    held = ("--heldout", world / "test.src", world / "test.tgt")
+    assert "both folds and held-out" in tunesmith(*words, *held).err
+
+
+def test_seeds_are_runs_whose_weights_are_averaged(world: Path) -> None:
+    words = asked(world, "phrase", "-t", "mira", "--set", "c=0.05", "--epochs", 2)
+    one, two, both = (
+        tunesmith(*words, "--json", *more).object
+        for more in (("--seed", 1), ("--seed", 2), ("--seeds", 2))
+    )
+    assert both["runs"] == [one["tuned"], two["tuned"]]
+    assert one["weights"] != two["weights"]
+    assert both["curve"] == one["curve"]
+    vectors = [Weights(each["weights"]) for each in (one, two)]
+    norms = [sum(value**2 for value in each.values()) ** 0.5 for each in vectors]
+    for name, value in both["weights"].items():
+        mean = (
+            sum(each.get(name, 0.0) / norm for each, norm in zip(vectors, norms, strict=True)) / 2
+        )
+        assert value == pytest.approx(mean * sum(norms) / 2, abs=1e-9)
+    shown = rows(tunesmith(*words, "--seeds", 2).out)
+    assert shown["runs"] == [f"{score:.2f}" for score in both["runs"]]
+
+
+def test_a_second_metric_is_scored_beside_the_first(world: Path) -> None:
+    words = asked(world, "phrase", "-t", "kbmira", "--epochs", 1)
+    assert tunesmith(*words, "--json").object["second"]["name"] == "chrf"
+    words += ["--second-metric", "ter"]
+    found = tunesmith(*words, "--json").object["second"]
+    assert found["name"] == "ter" and "tok:tercom" in found["signature"]
+    ran = tunesmith(
+        "translate", world / "model", "-i", world / "dev.src", "-w", world / "phrase.toml"
+    )
+    references = [[line] for line in Lines(world / "dev.tgt")]
+    start = get_metric("ter").corpus_score(ran.out.splitlines(), references)
+    assert found["start"] == pytest.approx(start)
+    shown = rows(tunesmith(*words).out)
+    assert shown["ter, not tuned"] == [f"{found[key]:.2f}" for key in ("start", "tuned")]
+    bad = tunesmith(*words, "--second-metric", "nix").err
+    assert "unknown metric 'nix'" in bad and "epoch" not in bad
+
+
+@pytest.mark.parametrize("where", ["text", "heldout"])
+def test_a_verdict_says_what_it_is_about(world: Path, where: str) -> None:
+    held = ("--heldout", world / "test.src", world / "test.tgt") if where == "heldout" else ()
+    words = asked(world, "phrase", "-t", "kbmira", "--epochs", 1, *held)
+    found = tunesmith(*words, "--json").object
+    tests, changed = found["significance"], found["changed"]
+    assert (tests["on"], tests["against"], found["verdict"]) == (where, "start", "better")
+    start, tuned = ("heldout_start", "heldout") if held else ("start", "tuned")
+    assert tests["bootstrap"]["difference"] == pytest.approx(found[tuned] - found[start])
+    assert found["baselines"] == {"start": found[start]}
+    out = " ".join(tunesmith(*words).out.split())
+    assert ("whether it helps elsewhere is open (--heldout" in out) is (where == "text")
+    assert f"output changed for {changed['changed']} of 40 sentences" in out
+    assert f"{tests['bootstrap']['difference']:+.2f} [" in out
+    assert f"p = {tests['randomisation']['p']:.3g} (approximate randomisation)" in out
 
 
 def test_sparse_features_are_tuned_kept_and_used(world: Path) -> None:
@@ -289,7 +383,7 @@ def test_lattices_are_no_sentences_to_tune_on(world: Path, tmp_path: Path) -> No
     (tmp_path / "tgt").write_text("a\nb\n")
     ran = tunesmith("tune", world / "model", "-s", tmp_path / "src", "-r", tmp_path / "tgt")
     assert ran.code == 2
-    assert "src:2: a word lattice in place of a sentence" in ran.err
+    assert "src:2: a word lattice, not a sentence" in ran.err
 
 
 def test_a_configuration_of_moses_is_not_made_from_nothing(world: Path) -> None:
@@ -319,8 +413,8 @@ def test_every_epoch_has_a_line(world: Path) -> None:
         ("kbmira", ["model", "oracle", "prediction", "spread"]),
     ):
         ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--json", "-t", tuner))
-        heads = ["epoch", "score", "projected", *gains, "non-zero", "decode", "optimise"]
-        assert ran.err.splitlines()[2].split() == heads
+        wanted = ["epoch", "score", "projected", *gains, "non-zero", "decode", "optimise"]
+        assert ran.err.splitlines()[2].split() == wanted
     assert "prediction" in on_a_terminal(*words, columns=120)
 
 
@@ -328,11 +422,11 @@ def test_weights_that_are_written_nowhere_are_printed(world: Path, tmp_path: Pat
     words = asked(world, "phrase", "--epochs", 1)
     weights = tmp_path / "w.toml"
     told = tunesmith(*words, "--out", weights)
-    assert "kept nowhere" not in told.err
+    assert "not saved" not in told.err
     ran = tunesmith(*words)
-    assert "the weights are kept nowhere else (--out FILE or --run DIR" in ran.err
-    printed = ran.out.partition("\nWeights, what matters most first\n")[2]
-    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)", printed, re.M))
+    assert "the weights are not saved (use --out FILE or --run DIR" in ran.err
+    shown = ran.out.partition("\nWeights, most important first\n")[2]
+    found = dict(re.findall(r"^(\S+) +([-+]\d\S*)", shown, re.M))
     assert found == {name: f"{value:+.6g}" for name, value in Weights.load(weights).items()}
     assert tunesmith(*words, "--json").object["weights"] == Weights.load(weights)
 
@@ -345,7 +439,26 @@ def test_numbers_have_a_limit(world: Path, option: str) -> None:
 
 
 def test_parts_that_are_more_than_the_whole_are_told_as_sums() -> None:
-    result = LiveResult("mira", "bleu", "", Weights({}), 1.0, 2.0, [], [], 1, 1.2, 1.3, 0.1, 0)
+    result = Result(
+        tuner="mira",
+        metric="bleu",
+        signature="",
+        weights=Weights({}),
+        start=1.0,
+        tuned=2.0,
+        oracle=None,
+        heldout=None,
+        heldout_start=None,
+        heldout_all=[],
+        heldout_start_all=[],
+        runs=[2.0],
+        curve=[1.0, 2.0],
+        second=None,
+        significance={},
+        seconds=1.2,
+        decode_seconds=1.3,
+        optimise_seconds=0.1,
+    )
     assert seconds(result) == "1.2; summed over threads, 1.3 decoding, 0.1 optimising"
     told = seconds(replace(result, decode_seconds=1.0))
     assert told == "1.2, 1.0 of them decoding, 0.1 optimising"
@@ -362,8 +475,8 @@ def test_all_held_out_texts_are_in_events_and_report(world: Path, tmp_path: Path
     for event in events:
         if event["event"] == "epoch":
             assert event["heldout_all"] == [event["heldout"], event["score"]]
-    assert events[-1]["heldout_all"] == ran.object["heldout"]
-    assert events[-1]["heldout_start_all"] == ran.object["heldout_start"]
+    assert events[-1]["heldout_all"] == ran.object["heldout_all"]
+    assert events[-1]["heldout_start_all"] == ran.object["heldout_start_all"]
     page = (tmp_path / "run" / "report.html").read_text()
     assert "<dt>Held out 2</dt>" in page
     assert '<th scope="col" class="n">Held out 2</th>' in page
@@ -376,8 +489,8 @@ def test_a_held_out_source_again_has_another_reference(world: Path) -> None:
     ran = tunesmith(*asked(world, "phrase", *twice, "--epochs", 1, "--json"))
     assert ran.code == 0, ran.err
     once = tunesmith(*asked(world, "phrase", *twice[:3], "--epochs", 1, "--json"))
-    assert len(ran.object["heldout"]) == 1
-    assert ran.object["heldout_start"][0] > once.object["heldout_start"][0]
+    assert len(ran.object["heldout_all"]) == 1
+    assert ran.object["heldout_start"] > once.object["heldout_start"]
     ran = tunesmith(*asked(world, "phrase", *held, world / "test.tgt", world / "dev.tgt"))
     assert ran.code == 2
     assert f"no option takes {world / 'dev.tgt'} (" in ran.err
@@ -435,7 +548,7 @@ def test_a_run_is_resumed_only_with_its_inputs(world: Path, tmp_path: Path) -> N
     shutil.copytree(tmp_path / "model", tmp_path / "moved")
     assert "another configuration" not in resumed("tune", tmp_path / "moved", *words[2:])
     for name, said in (
-        ("dev.tgt", "references changed; input reference 1 ("),
+        ("dev.tgt", "source and references changed; input reference 1 ("),
         ("test.tgt", "held-out text 1 changed; input held-out 1 reference 1 ("),
         ("phrase.toml", "start weights changed; input start weights ("),
         ("model/lm.tlm", "input model lm.tlm ("),
@@ -520,7 +633,7 @@ def test_blank_references_are_refused_by_line_with_what_can_be_done(world: Path)
     blank.write_text("\n".join([*lines[:4], "", *lines[5:], ""]))
     ran = tunesmith("tune", world / "model", "-s", world / "dev.src", "-r", blank)
     assert ran.code == 2
-    remedy = "fill it in, or take the line out of source and references"
+    remedy = "fill it in, or remove the line from source and references"
     assert f"{blank}:5: the reference is blank ({remedy})" in ran.err
     ran = tunesmith("tune", world / "model", "-s", world / "dev.src", "-r", blank, "-r", blank)
     assert f"{blank}:5: all references are blank ({remedy})" in ran.err
@@ -539,7 +652,7 @@ def test_a_sentence_may_have_fewer_references_than_others(world: Path) -> None:
 
 def test_limits_that_nothing_has_are_told(world: Path) -> None:
     ran = tunesmith(*asked(world, "phrase", "--epochs", 1, "--fix", "XX*=1"))
-    assert "warning: limits without effect, for no feature is called XX* (correct" in ran.err
+    assert "warning: limits without effect, because no feature is called XX* (correct" in ran.err
     assert "XX" not in tunesmith(*asked(world, "phrase", "--epochs", 1, "--fix", "lm=1")).err
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest, Result
 
 from tunesmith.metrics import Metric, Rows, get_metric
-from tunesmith.significance import confidence, paired_bootstrap, paired_randomisation
+from tunesmith.metrics.significance import confidence, paired_bootstrap, paired_randomisation
 
 ROOT = Path(os.environ.get("TUNESMITH_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 METRICS = {"bleu": BLEU(), "chrf": CHRF(), "ter": TER()}
@@ -51,7 +52,7 @@ def tied(metric: Metric, baseline: Rows, system: Rows, samples: int) -> float:
 def test_p_values_and_intervals(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SACREBLEU_SEED", raising=False)
     samples = 1000
-    named = [(str(i), texts) for i, texts in enumerate(SYSTEMS)]
+    named: list[tuple[str, Sequence[str]]] = [(str(i), texts) for i, texts in enumerate(SYSTEMS)]
     _, table = PairedTest(named, {name: METRICS[name]}, [REFERENCE], kind, n_samples=samples)()
     results = next(value for key, value in table.items() if key != "System")
     metric = get_metric(name)
@@ -82,7 +83,7 @@ def test_real_systems(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> 
             return file.read().rstrip("\n").split("\n")
 
     reference = lines("multi30k/test_2016_flickr.en.gz")
-    outputs = [
+    outputs: list[tuple[str, Sequence[str]]] = [
         (system, lines(f"multi30k-moses/output/{system}.test_2016_flickr.en.gz"))
         for system in ("mira", "mert", "pro", "untuned")
     ]

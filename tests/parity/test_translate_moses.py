@@ -11,8 +11,8 @@ import pytest
 import sacrebleu
 
 from tunesmith._core import Lines
+from tunesmith.decode.translation import Model, Translator
 from tunesmith.formats import read_nbest
-from tunesmith.translation import Model, Translator
 
 ROOT = Path(os.environ.get("TUNESMITH_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 MOSES = ROOT / "multi30k-moses"

@@ -10,7 +10,7 @@ import pytest
 
 from tunesmith import Pools, _core, get_metric, read_pools, tune
 from tunesmith.formats.weights import read_moses_ini
-from tunesmith.moments import recover_weights
+from tunesmith.spaces.moments import recover_weights
 
 ROOT = Path(os.environ.get("TUNESMITH_SHARED", Path(__file__).parents[3] / "shared")) / "data"
 LISTS = ROOT / "multi30k-moses" / "nbest"

@@ -51,8 +51,8 @@ def decoded(seed: int) -> tuple[Pools, Array]:
         first.append(len(texts))
     every_id = [np.flatnonzero(row) for row in features]
     rows = np.cumsum([0, *map(len, every_id)])
-    values = [row[ids] for row, ids in zip(features, every_id, strict=True)]
-    sparse = rows, np.concatenate(every_id), np.concatenate(values)
+    kept = [row[ids] for row, ids in zip(features, every_id, strict=True)]
+    sparse = rows, np.concatenate(every_id), np.concatenate(kept)
     lists = Pools.from_arrays(sparse, first, [*made.names, "odd"], texts, made.references)
     return lists, weights
 

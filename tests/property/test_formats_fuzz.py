@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tunesmith.decode.moses import read_config
 from tunesmith.errors import InputError
 from tunesmith.formats import read_nbest, read_references, weights
-from tunesmith.moses import read_config
 from tunesmith.runs import load_weights
 from tunesmith.training.model import text_sides
 

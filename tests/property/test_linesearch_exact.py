@@ -10,7 +10,7 @@ from twins.lists import Lists, counted
 from twins.training import task_of
 
 from tunesmith import Pools, _core
-from tunesmith.linesearch import LineSearch
+from tunesmith.learn.linesearch import LineSearch
 
 few = settings(max_examples=40, deadline=None)
 worlds = st.builds(

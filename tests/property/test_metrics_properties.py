@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,9 +82,11 @@ def test_another_reference_never_costs_edits(text: str, refs: list[str], more: s
         max_size=30,
     ),
 )
-def test_many_gains_are_the_single_ones(order: int, drawn: list[tuple[object, ...]]) -> None:
+def test_many_gains_are_the_single_ones(order: int, drawn: list[Any]) -> None:
     metric = get_metric("bleu", max_order=order)
-    counts = np.array([[*row[:2], *[x for pair in row[2:] for x in pair]] for row in drawn], float)
+    counts = np.array(
+        [[*row[:2], *[x for pair in row[2:] for x in pair]] for row in drawn], np.float64
+    )
     matches, rest = counts[:, 2::2][:, :order], counts[:, 3::2][:, :order]
     rows = np.hstack([counts[:, :2], matches, matches + rest])
     together = metric.native.gains(rows)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from twins.lists import Array
 
-from tunesmith.minimise import minimise
+from tunesmith.learn.minimise import minimise
 
 few = settings(max_examples=60, deadline=None)
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tunesmith.errors import InputError
+from tunesmith.files.arrays import read_arrays, write_arrays
 from tunesmith.runs import RunDirectory
-from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
 
 CONFIG: dict[str, object] = {"preset": "mira", "seed": 3}
 EPOCHS = 4
@@ -166,7 +166,7 @@ def test_a_process_killed_at_any_time_resumes(tmp_path: Path, kind: str) -> None
 def test_every_damaged_byte_of_a_checkpoint_is_refused_or_harmless(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     arrays = {"w": np.arange(4.0), "naïve/../name": np.array([[1, 2]], np.int32)}
-    write_checkpoint(path, arrays, {"epoch": 2}, 7, 99)
+    write_arrays(path, arrays, {"epoch": 2}, 7, 99)
     data = path.read_bytes()
     refused = 0
     for place in range(len(data)):
@@ -176,7 +176,7 @@ def test_every_damaged_byte_of_a_checkpoint_is_refused_or_harmless(tmp_path: Pat
         ):
             path.write_bytes(damaged)
             try:
-                point = read_checkpoint(path)
+                point = read_arrays(path)
             except InputError as error:
                 refused += 1
                 assert error.file == str(path) and error.remedy
@@ -196,19 +196,19 @@ def test_bytes_that_are_no_checkpoint_are_refused(tmp_path: Path, data: bytes) -
     path = tmp_path / "checkpoint.npz"
     path.write_bytes(data)
     with pytest.raises(InputError):
-        read_checkpoint(path)
+        read_arrays(path)
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.npz"
     np.savez(path, tunesmith=np.array([{"evil": print}], dtype=object))
     with pytest.raises(InputError, match="allow_pickle"):
-        read_checkpoint(path)
+        read_arrays(path)
     np.array([object], dtype=object).dump(path)
     with pytest.raises(InputError):
-        read_checkpoint(path)
+        read_arrays(path)
     with pytest.raises(TypeError, match="Python objects"):
-        write_checkpoint(path, {"w": np.array([{}])}, {})
+        write_arrays(path, {"w": np.array([{}])}, {})
 
 
 def test_arrays_keep_type_shape_and_order(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_arrays_keep_type_shape_and_order(tmp_path: Path) -> None:
         "text": np.array(["häuser", ""]),
         "state": np.array([2**63], np.uint64),
     }
-    write_checkpoint(path, arrays, {"nested": {"list": [1, None, "x"]}})
-    point = read_checkpoint(path)
+    write_arrays(path, arrays, {"nested": {"list": [1, None, "x"]}})
+    point = read_arrays(path)
     assert point is not None and point.state == {"nested": {"list": [1, None, "x"]}}
     for name, array in arrays.items():
         assert point.arrays[name].dtype == array.dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 
@@ -12,10 +13,13 @@ from hypothesis import strategies as st
 from twins import gaining, selecting, updating
 from twins.drawing import Stream, visiting_order
 from twins.lists import Array, Lists, counted
-from twins.training import Rule, learn, passes_of, task_of
+from twins.training import Pass, Rule, learn, online, passes_of, task_of
 
-from tunesmith import Pools, _core, gains, select, update
-from tunesmith.drivers import Online
+from tunesmith import Pools, _core
+from tunesmith.learn import selectors, updates
+from tunesmith.learn.gains import Gain, Scale
+from tunesmith.learn.losses import Loss
+from tunesmith.learn.online import Average, Online, Schedule
 
 few = settings(max_examples=25, deadline=None)
 shapes = st.tuples(
@@ -26,6 +30,7 @@ shapes = st.tuples(
     st.integers(0, 2**32 - 1),
 )
 Shape = tuple[list[int], int, str, bool, int]
+ONE_PASS = Schedule(passes=1, average="none")
 
 
 def made(shape: Shape) -> tuple[Pools, Lists, Array, str]:
@@ -35,24 +40,23 @@ def made(shape: Shape) -> tuple[Pools, Lists, Array, str]:
     return pools, Lists.of(pools, metric), rng.normal(size=features), metric
 
 
+AVERAGES: tuple[Average, ...] = ("none", "all", "epoch")
+
+
 def same(
-    online: Online,
+    tuner: Online,
     pools: Pools,
     metric: str,
     weights: Array,
-    twin: list[Array],
-    averaged_twin: list[Array] | None = None,
+    twin: Callable[[Average], list[Pass]],
 ) -> None:
-    """Weights after every pass and their average are those of the twin, or of its averaged one."""
-    seed = 7
-    native = passes_of(replace(online, average="none"), task_of(pools, metric), weights, seed)
-    # A pass that changes nothing ends the run; the twin goes on changing nothing.
-    for found, wanted in zip(native, twin[:-1], strict=False):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
-    if len(native) == len(twin) - 1:
-        averaged = passes_of(replace(online, average="all"), task_of(pools, metric), weights, seed)
-        wanted = (averaged_twin or twin)[-1]
-        np.testing.assert_allclose(averaged[-1], wanted, rtol=1e-9, atol=1e-9)
+    """What every pass proposes is what the twin's pass proposes, whatever it averages."""
+    for average in AVERAGES:
+        averaged = replace(tuner, schedule=replace(tuner.schedule, average=average))
+        native = passes_of(averaged, task_of(pools, metric), weights, 7)
+        wanted = [each.proposed(average) for each in twin(average)]
+        for found, expected in zip(native, wanted, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def mira(lists: Lists, oracle: str, prediction: str, k: int, c: float) -> Rule:
@@ -75,42 +79,39 @@ def test_mira_equals_its_twin_for_every_oracle_and_prediction(
     shape: Shape, oracle: str, prediction: str, k: int
 ) -> None:
     pools, lists, weights, metric = made(shape)
-    online = Online(
-        select.hope_fear(oracle, prediction, k),  # type: ignore[arg-type]
-        update.passive_aggressive(0.05),
-        gains.sentence(),
-        passes=3,
-    )
+    selector = selectors.HopeFear(oracle, prediction, k)  # type: ignore[arg-type]
     rule = mira(lists, oracle, prediction, k, 0.05)
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
-    same(online, pools, metric, weights, twin)
+    tuner = online(selector, updates.PassiveAggressive(0.05))
+    same(tuner, pools, metric, weights, lambda average: twin)
 
 
 @few
 @given(shapes, st.sampled_from(["one", "length", "background"]), st.sampled_from(range(4)))
-def test_gains_in_context_equal_their_twins(shape: Shape, scale: str, kind: int) -> None:
+def test_gains_in_context_equal_their_twins(shape: Shape, scale: Scale, kind: int) -> None:
     pools, lists, weights, metric = made(shape)
     gain, twin_gain = [
-        (gains.sentence(scale), gaining.SentenceGain(lists, scale)),  # type: ignore[arg-type]
+        (Gain(scale=scale), gaining.SentenceGain(lists, scale)),
         (
-            gains.background(0.9, scale=scale),  # type: ignore[arg-type]
+            Gain("background", 0.9, scale=scale),
             gaining.BackgroundGain(lists, 0.9, scale=scale),
         ),
         (
-            gains.background(0.7, "oracle", scale),  # type: ignore[arg-type]
+            Gain("background", 0.7, "oracle", scale),
             gaining.BackgroundGain(lists, 0.7, "oracle", scale),
         ),
-        (gains.context(scale), gaining.ContextGain(lists, scale)),  # type: ignore[arg-type]
+        (Gain("context", scale=scale), gaining.ContextGain(lists, scale)),
     ][kind]
-    online = Online(select.hope_fear(), update.passive_aggressive(0.05), gain, passes=3)
+    tuner = online(selectors.HopeFear(), updates.PassiveAggressive(0.05), gain)
     rule = mira(lists, "M-C", "M+C", 0, 0.05)
-    twins = []
-    for averaged in (False, True):
+
+    def twin(average: Average) -> list[Pass]:
         own = copy(twin_gain)
         if isinstance(own, gaining.ContextGain):
-            own.follow = not averaged
-        twins.append(learn(lists, rule, own, weights, 3, 7, averaged))
-    same(online, pools, metric, weights, *twins)
+            own.follow = average == "none"
+        return learn(lists, rule, own, weights, 3, 7, average)
+
+    same(tuner, pools, metric, weights, twin)
 
 
 @few
@@ -124,14 +125,10 @@ def test_relative_margin_equals_its_twin(shape: Shape, bound: float) -> None:
         difference = gain[a] - gain[b]
         return updating.relative_margin(w, f, a, b, difference, 0.05, bound, 0.02), a
 
-    online = Online(
-        select.bounded(select.hope_fear(), bound, 0.02),
-        update.passive_aggressive(0.05),
-        gains.sentence(),
-        passes=3,
-    )
+    selector = selectors.Bounded(selectors.HopeFear(), bound, 0.02)
+    tuner = online(selector, updates.PassiveAggressive(0.05))
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
-    same(online, pools, metric, weights, twin)
+    same(tuner, pools, metric, weights, lambda average: twin)
 
 
 @few
@@ -148,10 +145,10 @@ def test_hildreth_solves_its_quadratic_problem(shape: Shape, model: bool, n: int
         slacks = [(0.05, [(f[a] - f[b], float(gain[a] - gain[b]))]) for a, b in pairs]
         return updating.solve(w, slacks), 0
 
-    online = Online(select.lists(n, model), update.hildreth(0.05), gains.sentence(), passes=1)
-    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 1, 7)
-    native = passes_of(replace(online, average="none"), task_of(pools, metric), weights, 7)
-    np.testing.assert_allclose(native[0], twin[0], rtol=0, atol=2e-5)
+    tuner = online(selectors.Lists(n, model), updates.Hildreth(0.05), schedule=ONE_PASS)
+    (twin,) = learn(lists, rule, gaining.SentenceGain(lists), weights, 1, 7)
+    (native,) = passes_of(tuner, task_of(pools, metric), weights, 7)
+    np.testing.assert_allclose(native, twin.none, rtol=0, atol=2e-5)
 
 
 def one_list(seed: int, size: int, features: int) -> tuple[Pools, Lists, Array]:
@@ -170,9 +167,9 @@ def test_cutting_planes_reach_the_optimum_over_all_hypotheses(
     f, gain = lists.features[0], lists.sentence_gain(lists.stats[0])
     better, _ = selecting.hope_fear(f @ w, gain)
     rows = [(f[better] - f[y], float(gain[better] - gain[y])) for y in range(size)]
-    rule = update.cutting_plane(c, epsilon=1e-10, max_iter=2000, planes=1000)
-    online = Online(select.hope_fear(), rule, gains.sentence(), passes=1, average="none")
-    (found,) = passes_of(online, task_of(pools, "wer"), w, 1)
+    rule = updates.CuttingPlane(c, epsilon=1e-10, max_iter=2000, planes=1000)
+    tuner = online(selectors.HopeFear(), rule, schedule=ONE_PASS)
+    (found,) = passes_of(tuner, task_of(pools, "wer"), w, 1)
     wanted = updating.solve(w, [(c, rows)])
     assert updating.primal(w, found, [(c, rows)]) <= updating.primal(w, wanted, [(c, rows)]) + 1e-8
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
@@ -193,14 +190,12 @@ def test_relative_margin_by_cutting_planes_reaches_the_optimum(
         (0.2, [(-x[y], -bound) for y in range(size)]),
         (0.2, [(x[y], -bound) for y in range(size)]),
     ]
-    online = Online(
-        select.bounded(select.hope_fear(), bound, 0.2),
-        update.cutting_plane(0.3, 1e-10, 1e-10, max_iter=3000, planes=1000),
-        gains.sentence(),
-        passes=1,
-        average="none",
+    tuner = online(
+        selectors.Bounded(selectors.HopeFear(), bound, 0.2),
+        updates.CuttingPlane(0.3, 1e-10, 1e-10, max_iter=3000, planes=1000),
+        schedule=ONE_PASS,
     )
-    (found,) = passes_of(online, task_of(pools, "wer"), w, 1)
+    (found,) = passes_of(tuner, task_of(pools, "wer"), w, 1)
     wanted = updating.solve(w, problem)
     assert updating.primal(w, found, problem) <= updating.primal(w, wanted, problem) + 1e-7
 
@@ -216,11 +211,9 @@ def test_arow_equals_its_twin(shape: Shape, linear: bool, r: float) -> None:
         a, b = selecting.hope_fear(f @ w, gain)
         return twin_rule.step(w, [(f[a] - f[b], gain[a] - gain[b])]), a
 
-    online = Online(
-        select.hope_fear(), update.arow(r, 0.3, 0.5, linear), gains.sentence(), passes=3
-    )
+    tuner = online(selectors.HopeFear(), updates.Arow(r, 0.3, 0.5, linear))
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
-    same(online, pools, metric, weights, twin)
+    same(tuner, pools, metric, weights, lambda average: twin)
 
 
 @few
@@ -233,11 +226,9 @@ def test_perceptron_equals_its_twin(shape: Shape) -> None:
         a, b = selecting.hope_fear(f @ w, gain, "M-C", "PB")
         return w + (0.1 * (f[a] - f[b]) if gain[a] > gain[b] else 0.0), a
 
-    online = Online(
-        select.hope_fear("M-C", "PB"), update.perceptron(0.1), gains.sentence(), passes=3
-    )
+    tuner = online(selectors.HopeFear("M-C", "PB"), updates.Perceptron(0.1))
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
-    same(online, pools, metric, weights, twin)
+    same(tuner, pools, metric, weights, lambda average: twin)
 
 
 @few
@@ -248,7 +239,7 @@ def test_perceptron_equals_its_twin(shape: Shape) -> None:
     st.sampled_from(["logistic", "hinge"]),
 )
 def test_lazy_regularisation_equals_the_eager_one(
-    shape: Shape, adagrad: bool, strengths: tuple[float, float], loss: str
+    shape: Shape, adagrad: bool, strengths: tuple[float, float], loss: Loss
 ) -> None:
     """Every coordinate shrunk after every step gives what the lazy update gives."""
     pools, lists, weights, metric = made((*shape[:3], True, shape[4]))
@@ -262,18 +253,17 @@ def test_lazy_regularisation_equals_the_eager_one(
         pairs = selecting.sampled_pairs(gain, stream, 20, 0.05, 5)
         return twin_rule.step(w, [(f[a] - f[b], gain[a] - gain[b]) for a, b in pairs]), 0
 
-    make = update.adagrad if adagrad else update.sgd
-    online = Online(
-        select.pairs(20, 0.05, 5),
-        make(loss, 0.1, l1, l2),  # type: ignore[arg-type]
-        gains.sentence(),
-        passes=4,
-        average="none",
+    make = updates.AdaGrad if adagrad else updates.Sgd
+    tuner = online(
+        selectors.Pairs(20, 0.05, 5),
+        make(loss, 0.1, l1, l2),
+        schedule=Schedule(passes=4, average="none"),
     )
-    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 4, 7)
-    native = passes_of(online, task_of(pools, metric), weights, 7)
-    for found, wanted in zip(native, twin, strict=False):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+    gain = gaining.SentenceGain(lists)
+    twin = learn(lists, rule, gain, weights, 4, 7, updates=lambda: twin_rule.updates)
+    native = passes_of(tuner, task_of(pools, metric), weights, 7)
+    for found, wanted in zip(native, twin, strict=True):
+        np.testing.assert_allclose(found, wanted.none, rtol=1e-9, atol=1e-9)
 
 
 @few
@@ -282,7 +272,7 @@ def test_sampled_pairs_are_those_of_pro(shape: Shape, keep: int, seed: int, epoc
     pools, lists, weights, metric = made(shape)
     task = task_of(pools, metric)
     sampler = _core.Sampler(pools.core, task.table, task.metric.native, len(weights))
-    rows = sampler.rows(select.pairs(60, 0.05, keep + 1), weights, seed, epoch).arrays()
+    rows = sampler.rows(selectors.Pairs(60, 0.05, keep + 1).kernel(), weights, seed, epoch).arrays()
     wanted = []
     for sentence, stats in enumerate(lists.stats):
         gain = lists.sentence_gain(stats) if len(stats) else np.zeros(0)

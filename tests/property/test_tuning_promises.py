@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, Pools, tune
-from tunesmith.drivers import dealt
+from tunesmith.learn.online import deal, with_regime
 from tunesmith.presets import make_tuner
 
 every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -57,24 +56,20 @@ def test_results_are_the_same_for_1_2_and_4_threads(preset: str) -> None:
 @pytest.mark.parametrize("preset", ["mira", "rm", "mira-hildreth"])
 def test_mixed_shards_are_the_same_for_1_2_and_4_threads(preset: str) -> None:
     task = [task_of(lists(), "bleu", threads=threads) for threads in (1, 2, 4)]
-    tuner = make_tuner(preset, QUICK[preset] | {"shards": 3, "mix": 2})
+    tuner = with_regime(make_tuner(preset, QUICK[preset]), "shards=3,mix=2")
     found = [[e.weights for e in tuner.epochs(one, np.zeros(4), 1, None)] for one in task]
     for other in found[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-@given(st.lists(st.integers(0, 60), max_size=80), st.integers(1, 5), st.randoms())
-def test_shards_have_as_many_sentences_and_words(
-    words: list[int], shards: int, rng: Random
-) -> None:
-    order = np.array(rng.sample(range(len(words)), len(words)), dtype=np.uint32)
-    found = dealt(order, [float(count) for count in words], shards)
-    assert sorted(np.concatenate(found).tolist()) == list(range(len(words)))
-    places = {sentence: place for place, sentence in enumerate(order.tolist())}
-    for shard in found:
-        assert [places[i] for i in shard.tolist()] == sorted(places[i] for i in shard.tolist())
-    counts = [len(shard) for shard in found]
-    totals = [sum(words[i] for i in shard.tolist()) for shard in found]
+@given(st.lists(st.integers(0, 60), max_size=80), st.integers(1, 5))
+def test_shards_have_as_many_sentences_and_words(words: list[int], shards: int) -> None:
+    found = deal(len(words), [float(count) for count in words], shards)
+    assert len(found) == len(words)
+    own = [np.flatnonzero(found == shard) for shard in range(shards)]
+    assert sum(map(len, own)) == len(words)
+    counts = [len(shard) for shard in own]
+    totals = [sum(words[i] for i in shard.tolist()) for shard in own]
     assert max(counts) - min(counts) <= 1
     assert max(totals) - min(totals) <= max(words, default=0)
 

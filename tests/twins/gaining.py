@@ -70,7 +70,7 @@ class ContextGain(SentenceGain):
         corpus = self.previous.sum(axis=0)
         whole = self.lists.gain(corpus)[0]
         rows = corpus - self.previous[sentence] + self.lists.stats[sentence]
-        gains = whole + len(self.lists.stats) * (self.lists.gain(rows) - whole)
+        gains: Array = whole + len(self.lists.stats) * (self.lists.gain(rows) - whole)
         return gains * self.factor(sentence)
 
     def observe(self, sentence: int, best: int, oracle: int) -> None:

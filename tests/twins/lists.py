@@ -113,7 +113,9 @@ def learnable(
             values = [quality, rng.normal(-8, 2), float(len(words)), rng.normal()]
             rows.append((values, " ".join(words), 1.0 - edits / 10))
         ordering = np.array([0.02, 0.5, -0.3, 0.4])
-        scores = np.array([np.float32(row[0]).astype(np.float64) @ ordering for row in rows])
+        scores = np.array(
+            [np.array(row[0], np.float32).astype(np.float64) @ ordering for row in rows]
+        )
         for place in np.argsort(-scores, kind="stable"):
             values, text, worth = rows[place]
             builder.push(

@@ -13,7 +13,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "mira-cp": {"passes": 4},
     "rm": {"passes": 5},
     "rm-cp": {"passes": 4},
-    "adagrad": {"passes": 5, "batch": 4, "samples": 300, "l1": 0.01, "eta": 0.1},
+    "adagrad": {"passes": 5, "samples": 300, "l1": 0.01, "eta": 0.1},
     "arow": {"passes": 5},
     "perceptron": {"passes": 5},
     "rampion": {"rounds": 4, "passes": 2},

@@ -19,7 +19,7 @@ def passive_aggressive(w: Array, rows: Sequence[Row], c: float) -> Array:
     for x, gain in rows:
         loss = gain - w @ x
         if loss > 0 and x @ x > 0:
-            w = w + min(c, loss / (x @ x)) * x
+            w = w + min(c, float(loss / (x @ x))) * x
     return w
 
 
@@ -40,6 +40,11 @@ def relative_margin(
     return w
 
 
+def largest(w: Array, rows: Sequence[Row]) -> float:
+    """Return the largest violation of some rows."""
+    return max([0.0, *(float(goal - w @ x) for x, goal in rows)])
+
+
 def solve(w: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> Array:
     """Return argmin ½‖v - w‖² + Σ_s price_s ξ_s, v·x >= l - ξ_s for the rows of each slack s.
 
@@ -54,9 +59,9 @@ def solve(w: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> Array:
     for place, (number, x, goal) in enumerate(blocks):
         matrix[place, :size], matrix[place, size + number], target[place] = x, 1.0, goal
     price = np.array([p for p, _ in slacks])
-    slack = [max([0.0, *(goal - w @ x for x, goal in rows)]) for _, rows in slacks]
+    slack = [largest(w, rows) for _, rows in slacks]
     begin = np.concatenate([w, slack])
-    found = minimize(
+    found = minimize(  # type: ignore[call-overload]
         lambda z: 0.5 * np.sum((z[:size] - w) ** 2) + price @ z[size:],
         begin,
         jac=lambda z: np.concatenate([z[:size] - w, price]),
@@ -70,7 +75,7 @@ def solve(w: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> Array:
 
 def primal(w: Array, v: Array, slacks: Sequence[tuple[float, Sequence[Row]]]) -> float:
     """Return the value that `solve` minimises."""
-    slack = sum(p * max([0.0, *(goal - v @ x for x, goal in rows)]) for p, rows in slacks)
+    slack = sum(p * largest(v, rows) for p, rows in slacks)
     return float(0.5 * np.sum((v - w) ** 2) + slack)
 
 
@@ -109,6 +114,8 @@ class Fobos:
     l2: float
     adagrad: bool
     squares: Array = field(default_factory=lambda: np.zeros(0))
+    updates: int = 0
+    """Rows with a slope, so far."""
 
     def step(self, w: Array, rows: Sequence[Row]) -> Array:
         """Return w after one batch of rows against the same weights."""
@@ -116,7 +123,9 @@ class Fobos:
             self.squares = np.zeros(len(w))
         gradient = np.zeros(len(w))
         for x, gain in rows:
-            gradient += self.slope(float(w @ x), gain) * x
+            slope = self.slope(float(w @ x), gain)
+            gradient += slope * x
+            self.updates += slope != 0.0
         self.squares = self.squares + gradient**2
         if self.adagrad:
             seen = self.squares > 0

@@ -239,7 +239,7 @@ def test_the_preset_table_has_every_preset(setting: Setting) -> None:
 
 def test_the_numpy_twins_do_the_same_work(setting: Setting) -> None:
     task = setting.task()
-    lists = numpy_twin.Lists.of(task.pools, task.metric)
+    lists = numpy_twin.Lists.of(setting.pools, task.metric)
     climbed = numpy_twin.mert(lists, setting.start, seed=1)
     ours = tune_once(task, "mert", setting.start, options={"restarts": 0})
     assert 100 * lists.score(climbed) == pytest.approx(ours.score, abs=0.5)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ BAD = [
     ("jsonl", '{"hypotheses": [{"text": "a", "features": {"A": 1e39}}]}', "not a finite number"),
     ("jsonl", '{"hypotheses": [{"text": "a", "features": {"A": 1, "A": 2}}]}', "given twice"),
     ("jsonl", '{"hypotheses": [{"text": " "}]}', "has no text"),
-    ("jsonl", '{"hypotheses": [{"text": "\\ud800"}]}', "half a character"),
+    ("jsonl", '{"hypotheses": [{"text": "\\ud800"}]}', "lone surrogate"),
     ("jsonl", "[" * 100_000, "not JSON"),
     ("jsonl", '{"key": 1, "hypotheses": [{"text": "a"}]}', "the key is not text"),
     ("jsonl", '{"source": 1, "hypotheses": []}', "the source is not text"),
@@ -284,13 +285,13 @@ def test_any_white_space_divides_key_and_text(tmp_path: Path, space: str) -> Non
 
 
 def test_what_is_read_only_once_has_its_format_named() -> None:
-    with pytest.raises(InputError, match="the format of the standard input cannot be told"):
+    with pytest.raises(InputError, match="the format of the standard input cannot be detected"):
         detect("-")
     ours, theirs = os.pipe()
     os.write(theirs, GOOD["jsonl"].encode())
     os.close(theirs)
     try:
-        with pytest.raises(InputError, match=r"the format of a pipe cannot be told") as caught:
+        with pytest.raises(InputError, match=r"the format of a pipe cannot be detected") as caught:
             read_nbest(f"/dev/fd/{ours}")
         assert caught.value.remedy
         assert read_nbest(f"/dev/fd/{ours}", "jsonl").pools.hypotheses == 1
@@ -304,7 +305,11 @@ def test_files_of_numbers_of_the_wrong_length(tmp_path: Path) -> None:
         path = write(tmp_path / "list", [GOOD[format]])
         for text, message in [("", "ends after 0 lines"), ("1\n2\n", "goes on after 1 lines")]:
             numbers.write_text(text)
-            for files in ({"features": {"n": numbers}}, {"columns": {"n": numbers}}):
+            wrong: tuple[dict[str, Any], ...] = (
+                {"features": {"n": numbers}},
+                {"columns": {"n": numbers}},
+            )
+            for files in wrong:
                 with pytest.raises(InputError, match=message) as caught:
                     read_nbest(path, format, per_sentence=1, **files)
                 assert caught.value.file == str(numbers)
@@ -391,7 +396,7 @@ def test_references_of_jsonl_lists_by_key(tmp_path: Path) -> None:
 def test_references_have_keys_if_half_of_the_lists_are_among_them(tmp_path: Path) -> None:
     path = write(tmp_path / "ref", ["train-1 x", "dev-2 b", "dev-1 a"])
     assert read_references([path], keys=["dev-1", "dev-2"]).texts == [["a"], ["b"]]
-    with pytest.raises(InputError, match='the first without is "dev-3"'):
+    with pytest.raises(InputError, match='the first without one is "dev-3"'):
         read_references([path], keys=["dev-1", "dev-2", "dev-3"])
     plain = write(tmp_path / "plain", ["x", "dev-2 b", "y", "z", "q"])
     keys = [f"dev-{number}" for number in range(5)]

@@ -364,7 +364,7 @@ def test_what_a_format_cannot_hold_is_refused_unless_the_loss_is_allowed(tmp_pat
         assert not list(tmp_path.iterdir())
     for format in ("kaldi", "nemo"):
         write_nbest(pools, tmp_path / format, format, lossy=True)
-    with pytest.raises(InputError, match="lists of 0 to 3 hypotheses"):
+    with pytest.raises(InputError, match="lists have 0 to 3 hypotheses"):
         write_nbest(pools, tmp_path / "flat", "flat", lossy=True)
     broken = read_nbest(GOLDEN / "lists.jsonl").pools
     for format in ("moses", "cdec", "fairseq", "kaldi", "espnet"):
@@ -383,7 +383,7 @@ def test_a_folder_in_place_is_not_overwritten(tmp_path: Path) -> None:
 def test_a_list_is_read_in_parts() -> None:
     parts = list(read_stream(GOLDEN / "moses.nbest", limit=1))
     assert [part.hypotheses for part in parts] == [3, 0, 1]
-    with pytest.raises(InputError, match="only read whole"):
+    with pytest.raises(InputError, match="only be read whole"):
         list(read_stream(GOLDEN / "kaldi", limit=1))
 
 
@@ -439,8 +439,8 @@ def test_columns_from_files_stay_in_step_with_skipped_lines(tmp_path: Path) -> N
 
 
 def test_a_new_format_is_a_few_lines(tmp_path: Path) -> None:
-    def read(source: formats.Source) -> Any:
-        for line in source:
+    def read(file: formats.TextFile) -> Any:
+        for line in file:
             sentence, text, score = line.split(";")
             yield formats.Hypothesis(int(sentence), text, {"score": float(score)})
 
@@ -448,7 +448,7 @@ def test_a_new_format_is_a_few_lines(tmp_path: Path) -> None:
     path = tmp_path / "list"
     path.write_text("1;b;2\n0;a;1\n")
     assert texts(read_nbest(path, "tiny").pools) == [["a"], ["b"]]
-    with pytest.raises(InputError, match="only read"):
+    with pytest.raises(InputError, match="can be read, not written"):
         write_nbest(read_nbest(path, "tiny").pools, tmp_path / "out", "tiny")
     with pytest.raises(InputError, match="no format is called"):
         read_nbest(path, "colons")

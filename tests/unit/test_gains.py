@@ -7,22 +7,26 @@ import pytest
 from twins import gaining, selecting, updating
 from twins.drawing import visiting_order
 from twins.lists import Array, Lists, counted, learnable
-from twins.training import passes_of, task_of
+from twins.training import online, passes_of, shares, task_of
 
-from tunesmith import Pools, _core, gains, select, update
-from tunesmith.drivers import Online
+from tunesmith import Pools, _core
+from tunesmith.learn import selectors, updates
+from tunesmith.learn.gains import Gain
+from tunesmith.learn.online import Regime
+from tunesmith.learn.selectors import Selector
 
 
 def mixed(lists: Lists, w: Array, passes: int, shards: int, mix: int) -> list[Array]:
     """Mixing by hand: each shard follows its own choices from what all chose before the epoch."""
     own, found = [gaining.ContextGain(lists) for _ in range(shards)], []
     for epoch in range(1, passes + 1):
-        order = np.array(visiting_order(3, epoch, len(lists.features)))
-        for part in np.array_split(order, mix):
+        order = visiting_order(3, epoch, len(lists.features))
+        pieces = [np.array_split(np.array(share), mix) for share in shares(order, shards)]
+        for parts in zip(*pieces, strict=True):
             ends = []
-            for shard, gain in zip(np.array_split(part, shards), own, strict=True):
+            for part, gain in zip(parts, own, strict=True):
                 v = w
-                for i in shard.tolist():
+                for i in part.tolist():
                     f = lists.features[i]
                     if len(f):
                         g = gain(i)
@@ -42,16 +46,13 @@ def mixed(lists: Lists, w: Array, passes: int, shards: int, mix: int) -> list[Ar
 def test_mixed_learners_share_the_context_of_the_whole_corpus(shards: int, mix: int) -> None:
     pools = learnable(6, empty=[2])
     lists, start = Lists.of(pools, "bleu"), np.array([0.0, 0.1, -0.1, 0.2])
-    online = Online(
-        select.hope_fear(),
-        update.passive_aggressive(0.05),
-        gains.context(),
-        passes=3,
-        average="none",
-        shards=shards,
-        mix=mix,
+    tuner = online(
+        selectors.HopeFear(),
+        updates.PassiveAggressive(0.05),
+        Gain("context"),
+        regime=Regime(shards=shards, mix=mix),
     )
-    native = passes_of(online, task_of(pools, "bleu"), start, 3)
+    native = passes_of(tuner, task_of(pools, "bleu"), start, 3)
     twin = mixed(lists, start, 3, shards, 1 if shards == 1 else mix)
     for found, wanted in zip(native, twin, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
@@ -61,8 +62,8 @@ def test_statistics_of_another_corpus_are_refused() -> None:
     pools = learnable(1, 3, 4)
     task = task_of(pools, "bleu")
     learner = _core.Learner(
-        pools.core, task.table, task.metric.native, select.hope_fear(), update.perceptron(),
-        np.zeros(4), gain="context",
+        pools.core, task.table, task.metric.native, selectors.HopeFear().kernel(),
+        updates.Perceptron().kernel(), np.zeros(4), gain="context",
     )  # fmt: skip
     with pytest.raises(ValueError, match="another corpus"):
         learner.set_context(np.zeros((2, 9)))
@@ -75,15 +76,16 @@ def test_weights_of_zero_keep_the_order_of_the_list() -> None:
     pools.set_statistics("wer", [[5, 10], [9, 10], [1, 10], [1, 10]])
     task = task_of(pools, "wer")
 
-    def chosen(selector: _core.Selector) -> list[float]:
+    def chosen(selector: Selector) -> list[float]:
         sampler = _core.Sampler(pools.core, task.table, task.metric.native, 1)
-        rows = sampler.rows(selector, np.zeros(1))
-        return rows.arrays()["values"].tolist()
+        rows = sampler.rows(selector.kernel(), np.zeros(1))
+        values: list[float] = rows.arrays()["values"].tolist()
+        return values
 
     # The best and the worst of the first two, and of the first three.
-    assert chosen(select.hope_fear("LU", "MC", k=2)) == [-1.0 - 1.0]
-    assert chosen(select.hope_fear("LU", "MC", k=3)) == [-2.0 - 1.0]
-    assert chosen(select.lists(1)) == [-2.0 - 1.0]
+    assert chosen(selectors.HopeFear("LU", "MC", k=2)) == [-1.0 - 1.0]
+    assert chosen(selectors.HopeFear("LU", "MC", k=3)) == [-2.0 - 1.0]
+    assert chosen(selectors.Lists(1)) == [-2.0 - 1.0]
 
 
 def test_line_search_takes_minus_zero_for_zero() -> None:
@@ -108,8 +110,9 @@ def test_state_of_a_gain_is_restored(kind: str) -> None:
 
     def learner() -> _core.Learner:
         return _core.Learner(
-            pools.core, task.table, task.metric.native, select.hope_fear(),
-            update.passive_aggressive(0.05), np.zeros(3), gain=kind, gain_scale="background",
+            pools.core, task.table, task.metric.native, selectors.HopeFear().kernel(),
+            updates.PassiveAggressive(0.05).kernel(), np.zeros(3), gain=kind,
+            gain_scale="background",
         )  # fmt: skip
 
     whole, half = learner(), learner()
@@ -123,8 +126,8 @@ def test_state_of_a_gain_is_restored(kind: str) -> None:
     assert np.array_equal(whole.average, half.average)
     assert all(np.array_equal(a, half.state()[part]) for part, a in whole.state().items())
     other = _core.Learner(
-        pools.core, task.table, task.metric.native, select.hope_fear(), update.arow(), np.zeros(3),
-        gain=kind,
+        pools.core, task.table, task.metric.native, selectors.HopeFear().kernel(),
+        updates.Arow().kernel(), np.zeros(3), gain=kind,
     )  # fmt: skip
     with pytest.raises(ValueError, match="another learner"):
         other.restore(*(whole.state()[p] for p in ("weights", "lag", "steps", "gain", "update")))

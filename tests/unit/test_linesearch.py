@@ -8,7 +8,7 @@ from twins.lists import Lists, counted
 from twins.training import task_of
 
 from tunesmith import InputError, Pools, _core
-from tunesmith.linesearch import GENERATIONS, MOST_FEATURES, LineSearch
+from tunesmith.learn.linesearch import GENERATIONS, MOST_FEATURES, LineSearch
 
 
 @pytest.mark.parametrize("wide", [0, 4])

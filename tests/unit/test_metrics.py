@@ -202,13 +202,13 @@ def test_columns_are_means_and_ratios() -> None:
     assert mean.native.gains(rows).tolist() == pytest.approx([0.5, 0.9])
     cost = get_metric("column:-cost,scale=1")
     assert not cost.higher_is_better
-    assert cost.native.gains([[30.0, 1.0]])[0] == pytest.approx(0.7)
+    assert cost.native.gains(np.array([[30.0, 1.0]]))[0] == pytest.approx(0.7)
     rate = get_metric("column:errors/words")
     assert isinstance(rate, RatioColumns)
     rows = rate.rows({"errors": [1, 2], "words": [4, 8]})
     assert rate.score(rows.sum(axis=0)) == 25
     assert rate.native.gains(rows).tolist() == [0.75, 0.75]
-    assert get_metric("column:+right/all").native.gains([[3.0, 4.0]])[0] == 0.75
+    assert get_metric("column:+right/all").native.gains(np.array([[3.0, 4.0]]))[0] == 0.75
 
 
 def test_a_column_that_is_not_there_is_named() -> None:
@@ -267,7 +267,7 @@ class Exact(Metric):
         return 100 * self.gain_rows(rows)
 
     def gain_rows(self, rows: np.ndarray) -> np.ndarray:
-        return rows[:, 0] / np.maximum(rows[:, 1], 1)
+        return np.asarray(rows[:, 0] / np.maximum(rows[:, 1], 1))
 
 
 def test_a_metric_in_python_is_a_metric() -> None:
@@ -323,5 +323,5 @@ def test_a_metric_in_python_may_leave_text_out() -> None:
 
     metric = Numbers()
     assert metric.rows({"x": [1, 2]}).tolist() == [[1], [2]]
-    assert metric.native.sentence_gains([[1.0]])[0] == 2
+    assert metric.native.sentence_gains(np.array([[1.0]]))[0] == 2
     assert not metric.native.reads_text

@@ -7,7 +7,7 @@ import pytest
 
 from tunesmith import _core
 from tunesmith.errors import InputError
-from tunesmith.metrics import Bleu, Column, Metric, Wer, get_metric
+from tunesmith.metrics import Bleu, Column, Metric, Rows, Wer, get_metric
 from tunesmith.spaces import Pools
 
 STARTS = np.array([0, 3, 3, 5])
@@ -60,11 +60,11 @@ def test_python_metrics_score_lists_from_several_threads() -> None:
         def row(self, hypothesis: str, references: list[str]) -> list[float]:
             return [abs(len(hypothesis) - len(references[0])), len(references[0])]
 
-        def score_rows(self, rows: np.ndarray) -> np.ndarray:
-            return 100 * rows[:, 0] / rows[:, 1]
+        def score_rows(self, rows: Rows) -> Rows:
+            return np.asarray(100 * rows[:, 0] / rows[:, 1])
 
-        def gain_rows(self, rows: np.ndarray) -> np.ndarray:
-            return 1 - rows[:, 0] / rows[:, 1]
+        def gain_rows(self, rows: Rows) -> Rows:
+            return np.asarray(1 - rows[:, 0] / rows[:, 1])
 
     starts = np.arange(0, 401, 2)
     texts = ["a" * (i % 7) for i in range(400)]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tunesmith.decode.moses import read_config
+from tunesmith.decode.moses_sections import SECTIONS, SHORT
+from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.lm import estimate
-from tunesmith.moses import read_config
-from tunesmith.moses_sections import SECTIONS, SHORT
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import RuleTable, export_moses, export_reordering
-from tunesmith.translation import Model
 
 SOURCE = "das haus ist klein\ndas buch ist alt\nein haus\nein buch\n" * 10
 TARGET = "the house is small\nthe book is old\na house\na book\n" * 10
@@ -153,7 +153,7 @@ def test_a_damaged_file_of_the_cache_is_to_be_deleted(ini: Path, cache: Path, en
     (kept,) = cache.glob(f"*{ending}")
     whole = kept.read_bytes()
     kept.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="delete this file, it is made again") as refused:
+    with pytest.raises(InputError, match="delete this file; it is made again") as refused:
         Model.of_moses(ini)
     assert refused.value.file == str(kept)
     kept.unlink()
@@ -286,7 +286,7 @@ def test_a_damaged_table_leaves_nothing_behind(ini: Path, cache: Path) -> None:
             "[s]\n9\n[weight]\n",
             r"ini:17: \[s\] has no effect .*\(write \[stack\], or",
         ),
-        ("[weight]\n", "[stacks]\n9\n[weight]\n", r"ini:17: \[stacks\] is no section of Moses"),
+        ("[weight]\n", "[stacks]\n9\n[weight]\n", r"ini:17: \[stacks\] is not a section of Moses"),
         ("# A conf", "stack 3\n# A conf", r"ini:1: 'stack 3' stands before any section"),
         (
             "[weight]\n",
@@ -306,7 +306,7 @@ def test_a_damaged_table_leaves_nothing_behind(ini: Path, cache: Path) -> None:
         ("KENLM name=LM0 factor=0 path=lm.arpa order=2\n", "", r"no language model"),
         ("[distortion-limit]\n4", "[distortion-limit]\nfar", r"\[distortion-limit\] 'far' is not"),
         ("[weight]\n", "[search-algorithm]\n3\n[weight]\n", r"search algorithm 3.*--kind hiero"),
-        ("[weight]\n", "[weights]\n", r"\[weights\] is no section of Moses"),
+        ("[weight]\n", "[weights]\n", r"\[weights\] is not a section of Moses"),
         ("[weight]\n", "[description]\n", r"no \[weight\] section"),
     ],
 )

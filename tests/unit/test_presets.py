@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
@@ -12,7 +13,10 @@ from twins.quick import QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, InputError
-from tunesmith.options import Doc, OnlyWith, Range, allowed, meaning, typed
+from tunesmith.learn import selectors, updates
+from tunesmith.learn.gains import Gain
+from tunesmith.learn.online import Regime, with_regime
+from tunesmith.learn.options import Doc, OnlyWith, Range, allowed, meaning, typed
 from tunesmith.presets import explained, make_tuner, preset_options
 
 NAMES = {
@@ -38,19 +42,14 @@ def test_every_option_has_a_default_that_can_be_written_as_text(name: str) -> No
     options = preset_options(name)
     assert set(options) == set(get_type_hints(PRESETS[name])) - {"return"}
     as_text = {key: str(value) for key, value in options.items()}
-    # Native parts have no equality; what is left must be the same.
-    assert repr_of(make_tuner(name, as_text)) == repr_of(make_tuner(name))
-
-
-def repr_of(tuner: Any) -> dict[str, Any]:
-    plain = (int, float, str, bool)
-    return {key: value for key, value in vars(tuner).items() if isinstance(value, plain)}
+    assert make_tuner(name, as_text) == make_tuner(name)
 
 
 def test_hyphens_and_underscores_are_the_same() -> None:
     options = {"gain-scale": "length", "passes": "3"}
     tuner: Any = make_tuner("mira", options)
-    assert (tuner.gain.gain_scale, tuner.passes) == ("length", 3)
+    assert (tuner.learner.gain.scale, tuner.schedule.passes) == ("length", 3)
+    assert make_tuner("mira", {"gain_scale": "length", "passes": 3}) == tuner
 
 
 @pytest.mark.parametrize(
@@ -103,13 +102,11 @@ def test_numbers_out_of_their_range_are_refused(name: str, key: str) -> None:
     [
         ("mert", "tolerance", 0, "a number above 0 up to 1,000,000"),
         ("kbmira", "decay", 2, "a number from 0 up to 1"),
-        ("mira", "shards", 0, "a whole number from 1 up to 1,000,000"),
         ("mira-hildreth", "n", 0, "a whole number from 1 up"),
         ("mira-hildreth", "decrease", 1.5, "a number above 0 up to 1"),
         ("mira-hildreth", "rate", 0, "a number above 0 up to"),
         ("rm", "bound", 0, "a number above 0 up to inf"),
         ("adagrad", "k", 0, "a whole number from 1 up"),
-        ("adagrad", "batch", 0, "a whole number from 1 up"),
         ("arow", "r", 0, "a number above 0 up"),
         ("grid", "points", 1, "a whole number from 2 up"),
     ],
@@ -120,11 +117,74 @@ def test_what_is_allowed_is_told(name: str, option: str, value: float, allowed: 
     assert f"{name}.{option} is {value} (give {allowed}" in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["mira", "mira-cp", "rm", "rm-cp"])
-def test_all_candidates_of_a_live_decoder_are_as_many_as_the_oracle_of_all_has(name: str) -> None:
-    tuner: Any = make_tuner(name, {"k": 0})
-    best: Any = make_tuner("mira", {"oracle": "MB"})
-    assert tuner.k == best.k
+@pytest.mark.parametrize(
+    ("name", "options", "k"),
+    [
+        *((name, {"k": 0}, 50_000) for name in ("mira", "mira-cp", "rm", "rm-cp")),
+        *((name, {}, 500) for name in ("mira", "mira-cp", "rm", "rm-cp")),
+        ("mira", {"oracle": "MB"}, 50_000),
+        ("mira", {"oracle": "MB", "k": 20}, 50_000),
+        ("mira", {"oracle": "LU", "k": 20}, 20),
+        ("adagrad", {}, 200),
+    ],
+)
+def test_a_live_decoder_is_asked_for_as_many_hypotheses_as_a_preset_needs(
+    name: str, options: dict[str, Any], k: int
+) -> None:
+    tuner: Any = make_tuner(name, options)
+    assert tuner.k == k
+
+
+@pytest.mark.parametrize("option", ["batch", "shards", "mix", "delay", "ordered"])
+def test_a_regime_is_no_option_of_a_preset(option: str) -> None:
+    for name, make in PRESETS.items():
+        assert option not in preset_options(name), make
+    with pytest.raises(InputError, match=f"no option '{option}'.*--regime {option}=2"):
+        make_tuner("mira", {option: 2})
+
+
+@pytest.mark.parametrize(
+    ("regime", "wanted"),
+    [
+        ("shards=2,mix=5", Regime(shards=2, mix=5)),
+        ("batch=7", Regime(batch=7)),
+        ("delay=3", Regime(delay=3)),
+        ("delay=3,ordered=false", Regime(delay=3, ordered=False)),
+    ],
+)
+def test_a_regime_changes_only_what_it_names(regime: str, wanted: Regime) -> None:
+    tuner: Any = make_tuner("mira")
+    assert with_regime(tuner, regime) == replace(tuner, regime=wanted)
+    assert with_regime(tuner, None) is tuner
+    stochastic: Any = make_tuner("adagrad")
+    changed: Any = with_regime(stochastic, "shards=2")
+    assert changed.regime == replace(stochastic.regime, shards=2)
+
+
+@pytest.mark.parametrize(
+    ("regime", "told"),
+    [
+        ("shards=0", "'shards=0' is no part of a regime"),
+        ("batch=0", "'batch=0' is no part"),
+        ("mix=-1", "'mix=-1' is no part"),
+        ("delay=often", "'delay=often' is no part"),
+        ("passes=3", "'passes=3' is no part"),
+        ("ordered=maybe", "'ordered=maybe' is no part"),
+        ("", "'' is no part"),
+        ("mix=3", "mix without shards"),
+        ("ordered=false", "ordered without a delay"),
+        ("shards=2,delay=1", "both shards and a delay"),
+    ],
+)
+def test_regimes_that_make_no_sense_are_refused(regime: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        with_regime(make_tuner("mira"), regime)
+
+
+@pytest.mark.parametrize("name", ["mert", "pro", "rampion", "risk", "random", "grid"])
+def test_only_online_presets_have_a_regime(name: str) -> None:
+    with pytest.raises(InputError, match="only online tuners have a regime"):
+        with_regime(make_tuner(name), "shards=2")
 
 
 def weights_of(**options: Any) -> list[list[float]]:
@@ -160,12 +220,21 @@ def test_options_without_effect_are_refused(name: str, options: dict[str, Any], 
 
 
 def test_options_that_say_what_holds_anyway_are_taken() -> None:
-    make_tuner("mira-hildreth", {"learner": "perceptron", "c": 0.003, "scale_update": False})
-    make_tuner("mira", {"decay": 0.9, "history": "1best"})
-    make_tuner("mira", {"decay": 0.5, "history": "oracle", "gain": "background"})
-    make_tuner("adagrad", {"loss": "expected", "alpha": 2.0})
-    make_tuner("risk", {"alpha": 2.0})
-    make_tuner("pro", {"samples": 300, "threshold": 0.1})
+    either = {"learner": "perceptron"}
+    idle = {"c": 0.003, "scale_update": False}
+    assert make_tuner("mira-hildreth", either | idle) == make_tuner("mira-hildreth", either)
+    assert make_tuner("mira", {"decay": 0.9, "history": "1best"}) == make_tuner("mira")
+
+
+def test_options_count_beside_the_values_that_they_need() -> None:
+    online: Any = make_tuner("mira", {"decay": 0.5, "history": "oracle", "gain": "background"})
+    assert online.learner.gain == Gain("background", 0.5, "oracle")
+    expected: Any = make_tuner("adagrad", {"loss": "expected", "alpha": 2.0})
+    assert expected.learner.selector == selectors.Expected(2.0)
+    tempered: Any = make_tuner("risk", {"alpha": 2.0})
+    assert tempered.alpha == 2.0
+    ranking: Any = make_tuner("pro", {"samples": 300, "threshold": 0.1})
+    assert ranking.selector == selectors.Pairs(300, 0.1, 50)
 
 
 def test_every_option_is_explained() -> None:
@@ -229,14 +298,16 @@ def test_a_type_says_what_an_option_means() -> None:
 @pytest.mark.parametrize("text", ["true", "1", "Yes", "on"])
 def test_words_for_yes_and_no(text: str) -> None:
     tuner: Any = make_tuner("mira", {"shuffle": text})
-    assert tuner.shuffle is True
+    assert tuner.schedule.shuffle is True
     opposite = {"true": "false", "1": "0", "Yes": "No", "on": "off"}[text]
     tuner = make_tuner("mira", {"shuffle": opposite})
-    assert tuner.shuffle is False
+    assert tuner.schedule.shuffle is False
 
 
 def test_no_slack_is_written_as_zero_and_no_bound_as_infinity() -> None:
-    make_tuner("rm", {"c": 0, "bound": "inf"})
+    tuner: Any = make_tuner("rm", {"c": 0, "bound": "inf"})
+    assert tuner.learner.update == updates.PassiveAggressive(0.0)
+    assert tuner.learner.selector.bound == np.inf
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tunesmith.sample import write_sample
+from tunesmith.demo.sample import write_sample
 
 README = Path(__file__).parents[2] / "README.md"
 

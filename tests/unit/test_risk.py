@@ -8,16 +8,17 @@ from twins import searching
 from twins.lists import Array, Lists, counted, learnable
 from twins.training import task_of
 
-from tunesmith import _core, select
-from tunesmith.risk import Risk
+from tunesmith import Pools, _core
+from tunesmith.learn import selectors
+from tunesmith.learn.risk import Risk
 
 
 def expect(
-    pools: object, metric: str, weights: Array, alpha: float, corpus: bool
+    pools: Pools, metric: str, weights: Array, alpha: float, corpus: bool
 ) -> tuple[float, Array]:
-    task = task_of(pools, metric)  # type: ignore[arg-type]
+    task = task_of(pools, metric)
     expectation = _core.Expectation(
-        task.pools.core, task.table, task.metric.native, np.zeros(len(weights)), 1
+        task.spaces.core, task.table, task.metric.native, np.zeros(len(weights)), 1
     )
     return expectation.gain(weights, alpha, corpus, 1)
 
@@ -46,7 +47,7 @@ def test_the_selector_of_the_expected_gain_gives_the_same_gradient() -> None:
     pools = counted(rng, [6, 3], 3)
     task, weights = task_of(pools, "wer"), rng.normal(size=3)
     sampler = _core.Sampler(pools.core, task.table, task.metric.native, 3)
-    rows = sampler.rows(select.expected(1.5), weights).arrays()
+    rows = sampler.rows(selectors.Expected(1.5).kernel(), weights).arrays()
     total = np.zeros(3)
     np.add.at(total, rows["ids"], rows["values"])
     _, gradient = expect(pools, "wer", weights, 1.5, False)

@@ -7,6 +7,8 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,10 +17,10 @@ import pytest
 
 from tunesmith import __version__
 from tunesmith.errors import InputError
+from tunesmith.files.arrays import read_arrays, write_arrays
+from tunesmith.files.lock import Lock
+from tunesmith.formats.weights_file import dump_weights
 from tunesmith.runs import RunDirectory, fingerprint, load_weights, read_events
-from tunesmith.runs.checkpoint import read_checkpoint, write_checkpoint
-from tunesmith.runs.lock import Lock
-from tunesmith.runs.weights_file import dump_weights
 
 CONFIG: dict[str, object] = {
     "preset": "rm",
@@ -205,10 +207,24 @@ def test_only_one_process_writes(tmp_path: Path) -> None:
 def test_only_one_process_begins_a_run(tmp_path: Path) -> None:
     """Both found the directory empty; the second meets the lock before the configuration."""
     lock = Lock(tmp_path)
-    with pytest.raises(InputError, match="another process"):
+    with pytest.raises(InputError, match=r"another process.*choose another run directory"):
         RunDirectory(tmp_path).create(CONFIG)
     lock.release()
     RunDirectory(tmp_path).create(CONFIG).close()
+
+
+def test_a_directory_that_cannot_be_locked_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".lock").mkdir()
+    with pytest.raises(InputError, match="cannot lock the model directory"):
+        Lock(tmp_path, "model")
+
+
+def test_another_thread_may_release_a_lock(tmp_path: Path) -> None:
+    lock = Lock(tmp_path)
+    thread = threading.Thread(target=lock.release)
+    thread.start()
+    thread.join()
+    Lock(tmp_path).release()
 
 
 def test_writing_needs_create_or_resume(tmp_path: Path) -> None:
@@ -304,12 +320,11 @@ def test_weights_are_written_through_links(tmp_path: Path) -> None:
 
 @needs_posix
 def test_weights_and_checkpoints_go_into_a_pipe(tmp_path: Path) -> None:
-    for number, write in enumerate(
-        (
-            lambda path: dump_weights(path, {"a": 1.0}, {}),
-            lambda path: write_checkpoint(path, {"w": np.ones(3)}, {}),
-        )
-    ):
+    writers: list[Callable[[Path], None]] = [
+        lambda path: dump_weights(path, {"a": 1.0}, {}),
+        lambda path: write_arrays(path, {"w": np.ones(3)}, {}),
+    ]
+    for number, write in enumerate(writers):
         pipe = tmp_path / f"{number}.pipe"
         os.mkfifo(pipe)
         with ThreadPoolExecutor(1) as other:
@@ -321,7 +336,7 @@ def test_weights_and_checkpoints_go_into_a_pipe(tmp_path: Path) -> None:
         if number == 0:
             assert load_weights(tmp_path / "copy")[0] == {"a": 1.0}
         else:
-            point = read_checkpoint(tmp_path / "copy")
+            point = read_arrays(tmp_path / "copy")
             assert point is not None and point.arrays["w"].tolist() == [1.0] * 3
         pipe.unlink()
 
@@ -329,7 +344,7 @@ def test_weights_and_checkpoints_go_into_a_pipe(tmp_path: Path) -> None:
 def test_a_compressed_checkpoint_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "c.npz", tunesmith=np.zeros(1 << 20, np.uint8))
     with pytest.raises(InputError, match=r"c\.npz: .*it is compressed"):
-        read_checkpoint(tmp_path / "c.npz")
+        read_arrays(tmp_path / "c.npz")
 
 
 @needs_posix

@@ -7,7 +7,7 @@ import pytest
 
 from tunesmith.errors import InputError
 from tunesmith.metrics import Bleu, Column, Metric, Wer
-from tunesmith.significance import (
+from tunesmith.metrics.significance import (
     compare_runs,
     confidence,
     paired_bootstrap,
@@ -126,7 +126,7 @@ def test_a_metric_in_python_can_be_tested() -> None:
         name, width, higher_is_better = "rate", 2, False
 
         def score_rows(self, rows: Rows) -> Rows:
-            return 100 * rows[:, 0] / rows[:, 1]
+            return np.asarray(100 * rows[:, 0] / rows[:, 1])
 
         def gain_rows(self, rows: Rows) -> Rows:
             return 1 - self.score_rows(rows) / 100

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from twins.toy import make_world
 
+from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.sources import Command, Live
-from tunesmith.translation import Model
 
 
 def command(tmp_path: Path, lines: list[str], found: list[int]) -> Command:

@@ -70,7 +70,8 @@ def test_metrics_and_weights_are_known_by_name() -> None:
 def test_dense_and_compressed_features_are_the_same() -> None:
     compressed = ([0, 2, 4, 6], [1, 0, 0, 1, 0, 1], [2.0, 1.0, 3.0, 4.0, 5.0, 6.0])
     dense, sparse = made().core.csr(), made(features=compressed).core.csr()
-    assert all(np.array_equal(one, other) for one, other in zip(dense, sparse, strict=True))
+    for one, other in zip(dense, sparse, strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
 @pytest.mark.parametrize(

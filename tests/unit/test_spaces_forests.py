@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from twins.lists import Array, learnable
 from twins.toy import POOR, make_world
 
 from tunesmith import Forests, InputError, Pools, get_metric, tune
+from tunesmith.decode.model_weights import Kind
+from tunesmith.decode.translation import Model
 from tunesmith.metrics.bleu import Bleu
-from tunesmith.model_weights import Kind
-from tunesmith.translation import Model
 
 WEIGHTS = np.array([1.0, 0.5, -0.3, 0.4])
 
@@ -99,7 +100,7 @@ def test_merged_forests_choose_among_all_that_was_found() -> None:
 
 def test_pruned_forests_keep_the_best() -> None:
     made = forests()
-    ways = ({"beam": 1.0}, {"posterior": 0.2}, {"density": 0.5})
+    ways: tuple[dict[str, Any], ...] = ({"beam": 1.0}, {"posterior": 0.2}, {"density": 0.5})
     for pruned in (made.prune(WEIGHTS, **way) for way in ways):
         assert pruned.hypotheses < made.hypotheses
         best = [space.outputs(space.best(WEIGHTS)) for space in (made, pruned)]
@@ -118,7 +119,7 @@ def test_pruned_forests_keep_the_best() -> None:
         ({"posterior": 2.0}, "from 0 to 1"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(options: dict[str, float], remedy: str) -> None:
+def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], remedy: str) -> None:
     ((name, value),) = options.items()
     with pytest.raises(InputError, match=rf"the {name} is {value} \(give a number {remedy}\)"):
         forests().prune(WEIGHTS, **options)
@@ -155,9 +156,9 @@ def test_expectations_of_a_forest_are_sums_over_all_derivations(tmp_path: Path, 
         assert np.exp(made.log_partition(POOR[kind], alpha)) == pytest.approx(sums, rel=1e-6)
 
 
-def expected(lists: Pools, weights: Array, alpha: float) -> list[dict[str, float]]:
+def expected(lists: Pools, weights: Array, alpha: float) -> list[Any]:
     """Return the mean of the features of each list, every hypothesis as often as it is probable."""
-    found: list[dict[str, float]] = []
+    found: list[Any] = []
     for a, b in itertools.pairwise(lists.core.starts.tolist()):
         rows = [lists.core.features(at) for at in range(a, b)]
         scores = [sum(weights[lists.names.index(n)] * v for n, v in row) for row in rows]

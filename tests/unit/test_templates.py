@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tunesmith._core import Decoder
+from tunesmith.decode.templates import SETS, TEMPLATES, Template, Templates
 from tunesmith.errors import InputError
-from tunesmith.templates import SETS, TEMPLATES, Template, Templates
 from tunesmith.training.classes import CLASSES, make_classes, read_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
 from tunesmith.training.rules import AlignedCorpus, import_cdec, import_moses
@@ -73,8 +73,8 @@ def test_classes_want_words(tmp_path: Path) -> None:
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(InputError) as raised:
         Templates(["rules"])
-    for known in [*TEMPLATES, *SETS]:
-        assert known.name in str(raised.value)
+    for name in [*(each.name for each in TEMPLATES), *(each.name for each in SETS)]:
+        assert name in str(raised.value)
 
 
 def test_what_wants_a_file_says_how_to_make_it(tmp_path: Path) -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tunesmith.decode.templates import TEMPLATES, template_of
+from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.lm import LanguageModel
-from tunesmith.templates import TEMPLATES, template_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import find
 from tunesmith.training.stages import News
 from tunesmith.training.text import PairFilter, TextSide, paired
-from tunesmith.translation import Model
 
 SOURCE = ["das haus ist klein", "das haus ist alt", "ein haus", "das buch ist klein", "ein buch"]
 TARGET = ["the house is small", "the house is old", "a house", "the book is small", "a book"]
@@ -204,8 +204,8 @@ def test_a_damaged_record_of_stages_is_named(tmp_path: Path, told: str, message:
         ("[files]", r"there is no \[files\]"),
         ("[source]", r"there is no \[source\]"),
         ("[target]", r"there is no \[target\]"),
-        ('language = "en"', r"\[target\] does not tell its language"),
-        ('case = "keep"', r"\[target\] does not tell its case"),
+        ('language = "en"', r"\[target\] has no language"),
+        ('case = "keep"', r"\[target\] has no case"),
     ],
 )
 def test_a_model_description_that_was_cut_off_is_named(

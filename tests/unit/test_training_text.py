@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunesmith._core import Lines
+from tunesmith.decode.model_weights import Kind
+from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
-from tunesmith.model_weights import Kind
 from tunesmith.training.detect import Found, choose_sides, language_of
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.protect import PROTECTED
 from tunesmith.training.text import TextSide, read_case
-from tunesmith.translation import Model
 
 SOURCE = ["Das Haus ist klein.", "Das alte Haus!", "Ein Buch, ein Haus.", "Das Buch ist alt."]
 TARGET = ["The house is small.", "The old house!", "A book, a house.", "The book is old."]
@@ -282,7 +282,7 @@ def test_a_broken_truecasing_table_is_named(tmp_path: Path) -> None:
 @given(line=st.text(max_size=30))
 def test_prepared_text_has_single_spaces_and_no_control_characters(line: str) -> None:
     for tokenize in ("none", "char"):
-        side = TextSide(tokenize=tokenize)  # type: ignore[arg-type]
+        side = TextSide(tokenize=tokenize)
         prepared = side.prepare(line)
         assert prepared == " ".join(prepared.split())
         assert not any(ord(character) < 32 for character in prepared)

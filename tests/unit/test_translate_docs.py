@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tunesmith.decode.translation import Model
 from tunesmith.training.pipeline import Training, train
-from tunesmith.translation import Model
 
 TEXT = (Path(__file__).parents[2] / "docs" / "translate.md").read_text(encoding="utf-8")
 
@@ -25,7 +25,7 @@ def test_examples_run_and_every_setting_and_feature_is_described(
     for block in blocks:
         exec(compile(block, "docs/translate.md", "exec"), {})
     for kind in ("phrase", "hiero"):
-        decoder = Model.load("model", kind).decoder  # type: ignore[arg-type]
+        decoder = Model.load("model", kind).decoder
         for name, about in decoder.settings:
             row = rf"\| `{name}` \| (?:[\d.]+|none) \| {re.escape(about)} \|"
             assert re.search(row, TEXT), name

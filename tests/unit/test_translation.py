@@ -12,13 +12,13 @@ import pytest
 from twins.toy import make_world
 
 from tunesmith import InputError, Weights
+from tunesmith.decode.model_weights import Kind
+from tunesmith.decode.templates import Template
+from tunesmith.decode.translation import BATCH, LISTED, Model, Pace, Translator
 from tunesmith.errors import WithoutEffect
-from tunesmith.model_weights import Kind
 from tunesmith.sources import Live
-from tunesmith.templates import Template
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
-from tunesmith.translation import BATCH, LISTED, Model, Pace, Translator
 
 LINE = "das kleine haus ein buch sieht"
 PAIR = "PT:das~the"

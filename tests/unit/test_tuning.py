@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -13,19 +14,22 @@ from twins.quick import QUICK
 
 from tunesmith import (
     PRESETS,
+    Bins,
     Forests,
     InputError,
     Pools,
     Result,
     Weights,
     get_metric,
-    select,
     tune,
-    update,
 )
-from tunesmith.drivers import Epoch, Online, Task
-from tunesmith.moments import recover_weights
-from tunesmith.tuning import average_direction, fold_parts, limits
+from tunesmith.learn import selectors, updates
+from tunesmith.learn.online import Learner, Online, Schedule
+from tunesmith.learn.task import Epoch, Task
+from tunesmith.spaces.moments import recover_weights
+from tunesmith.tuning.comparison import average_direction
+from tunesmith.tuning.limits import limits
+from tunesmith.tuning.loop import fold_parts
 
 
 class Stay:
@@ -41,6 +45,11 @@ class Stay:
         self.starts.append(start)
         for number, weights in enumerate(self.proposals, start=1):
             yield Epoch(number, weights, {}, {}, number == len(self.proposals))
+
+
+def online(selector: selectors.Selector, update: updates.Update, **more: Any) -> Online:
+    """Return a tuner of one's own."""
+    return Online(learner=Learner(selector=selector, update=update), **more)
 
 
 GOOD, BAD = [1.0, 0.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0]
@@ -67,7 +76,7 @@ def test_scores_are_those_of_the_chosen_outputs() -> None:
 
 def test_an_error_rate_is_lowered() -> None:
     result = tune(learnable(1), "mira", "ter", threads=1)
-    assert result.oracle <= result.tuned < result.start
+    assert result.oracle is not None and result.oracle <= result.tuned < result.start
     assert result.refused is None
 
 
@@ -228,7 +237,7 @@ def test_weights_may_be_kept_by_the_heldout_score() -> None:
             "heldout": stay.proposals[int(np.argmax(held_best))],
             "last": stay.proposals[-1],
         }[keep]
-        result = tune(pools, tuner=stay, heldout=held, keep=keep)  # type: ignore[arg-type]
+        result = tune(pools, tuner=stay, heldout=held, keep=keep)
         assert result.weights.vector(NAMES).tolist() == expected.tolist()
 
 
@@ -243,7 +252,7 @@ def test_fold_weights_never_see_their_sentences(folds: int) -> None:
     whole = pools.references or []
     assert len({texts[0] for texts in whole}) == 12
     for part, task in zip(parts, stay.tasks[1:], strict=True):
-        seen = {texts[0] for texts in task.pools.references or []}
+        seen = {texts[0] for texts in task.spaces.references or []}
         assert seen == {texts[0] for i, texts in enumerate(whole) if i not in part}
     assert result.significance["on"] == "folds"
 
@@ -257,6 +266,49 @@ def test_every_fold_is_scored_with_its_own_weights() -> None:
         weights = tune(rest, "mira", threads=1, start=np.zeros(4)).weights
         chosen[part] = pools.best(weights)[part]
     assert result.heldout == pools.score(get_metric("bleu"), chosen)
+    assert result.heldout_start == result.start
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        np.repeat(np.arange(4), 3),
+        # Bins of a line that lie apart, and lines without any.
+        np.tile([7, 0, 3, 4], 3),
+        [0, 1, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3],
+    ],
+    ids=["in order", "apart", "uneven"],
+)
+@pytest.mark.parametrize("folds", [2, 4])
+def test_folds_never_split_the_bins_of_a_line(lines: Any, folds: int) -> None:
+    lists = learnable(1)
+    bins = Bins(lists.core, lines, np.ones(12), lists.references)
+    own = {line: np.flatnonzero(np.asarray(lines) == line) for line in set(np.asarray(lines))}
+    stay = Stay(GOOD)
+    result = tune(bins, tuner=stay, folds=folds, seed=2)
+    left_out: list[int] = []
+    for task in stay.tasks[1:]:
+        learnt = Counter(task.spaces.groups.tolist())
+        # A line is there with all of its bins, or not at all.
+        assert all(count == len(own[line]) for line, count in learnt.items())
+        left_out += [int(line) for line in own if line not in learnt]
+    assert len(stay.tasks) == 1 + folds
+    # Every line is held out once.
+    assert sorted(left_out) == sorted(map(int, own))
+    assert result.significance["on"] == "folds" and result.changed["sentences"] == 4
+
+
+def test_every_fold_of_bins_is_scored_with_its_own_weights() -> None:
+    lists, lines = learnable(1), np.tile([5, 0, 3, 4], 3)
+    bins = Bins(lists.core, lines, np.ones(12), lists.references)
+    result = tune(bins, "mira", folds=2, threads=1)
+    chosen = np.full(12, -1)
+    for part in fold_parts(4, 2, 1):
+        held = np.flatnonzero(np.isin(lines, np.unique(lines)[part]))
+        rest = bins.subset([i for i in range(12) if i not in held])
+        weights = tune(rest, "mira", threads=1, start=np.zeros(4)).weights
+        chosen[held] = bins.best(weights)[held]
+    assert result.heldout == bins.score(get_metric("bleu"), chosen)
     assert result.heldout_start == result.start
 
 
@@ -393,7 +445,7 @@ def test_too_much_regularisation_is_refused_as_all_zero() -> None:
         ({"folds": 1}, "1 folds"),
         ({"folds": 13}, "13 folds of 12"),
         ({"seeds": 0}, "0 runs"),
-        ({"keep": "heldout"}, "there are none"),
+        ({"keep": "heldout"}, "there is none"),
         ({"folds": 2, "heldout": learnable(2)}, "both"),
         ({"seed": -1}, "seed"),
         ({"keep": "foo"}, "keep is 'foo'"),
@@ -414,9 +466,8 @@ def arrays(features: Any, starts: Any, **more: Any) -> Pools:
     count = len(starts) - 1
     texts = [f"a b c d e {i % 7}" for i in range(len(features))]
     references = [[f"a b c d e {i}"] for i in range(count)]
-    return Pools.from_arrays(
-        features, starts, names, **({"texts": texts, "references": references} | more)
-    )
+    given: dict[str, Any] = {"texts": texts, "references": references} | more
+    return Pools.from_arrays(features, starts, names, **given)
 
 
 every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -521,7 +572,9 @@ def test_a_metric_that_reads_text_needs_references() -> None:
 
 
 def test_a_tuner_of_ones_own_takes_the_place_of_a_preset() -> None:
-    tuner = Online(select.hope_fear("LU", "MC"), update.perceptron(0.1), passes=4)
+    tuner = online(
+        selectors.HopeFear("LU", "MC"), updates.Perceptron(0.1), schedule=Schedule(passes=4)
+    )
     result = tune(learnable(1), tuner=tuner, threads=1)
     assert result.refused is None and result.tuned > result.start
 
@@ -531,10 +584,10 @@ def test_what_a_selector_or_a_rule_raises_reaches_the_caller() -> None:
         raise ZeroDivisionError("by design")
 
     with pytest.raises(ZeroDivisionError, match="by design"):
-        tune(learnable(1), tuner=Online(select.of_function(broken), update.perceptron()))
-    outside = select.of_function(lambda scores, gains, seed: [(0, 99)])
+        tune(learnable(1), tuner=online(selectors.Custom(broken), updates.Perceptron()))
+    outside = selectors.Custom(lambda scores, gains, seed: [(0, 99)])
     with pytest.raises(RuntimeError, match="candidate 99 of a list of 8"):
-        tune(learnable(1), tuner=Online(outside, update.perceptron()))
+        tune(learnable(1), tuner=online(outside, updates.Perceptron()))
 
     class Broken:
         def init(self, features: int, /) -> Array:
@@ -544,7 +597,7 @@ def test_what_a_selector_or_a_rule_raises_reaches_the_caller() -> None:
             return w * np.nan, state
 
     with pytest.raises(RuntimeError, match="not finite"):
-        tune(learnable(1), tuner=Online(select.hope_fear(), update.of_rule(Broken())))
+        tune(learnable(1), tuner=online(selectors.HopeFear(), updates.Custom(Broken())))
 
 
 def test_separate_cannot_be_called_after_its_step() -> None:
@@ -559,9 +612,64 @@ def test_separate_cannot_be_called_after_its_step() -> None:
             kept.append(separate)
             return w + 0.1, state
 
-    tune(learnable(1), tuner=Online(select.hope_fear(), update.of_rule(Keeps()), passes=1))
+    rule = updates.Custom(Keeps())
+    tune(learnable(1), tuner=online(selectors.HopeFear(), rule, schedule=Schedule(passes=1)))
     with pytest.raises(RuntimeError, match="ended"):
         kept[0](np.zeros(4))
+
+
+def test_the_bounds_of_the_relative_margin_come_after_the_inner_constraints() -> None:
+    """First the inner selector's rows, then y+ against the lowest-scoring candidate, then against
+    the highest, under the weights of the moment; then nothing."""
+    lists = learnable(1, 1, 6)
+    rows, ids, values = lists.core.csr()
+    features = np.zeros((lists.hypotheses, 4))
+    for h in range(lists.hypotheses):
+        features[h, ids[rows[h] : rows[h + 1]]] = values[rows[h] : rows[h + 1]]
+    gains = get_metric("bleu").native.sentence_gains(lists.table("bleu").rows())
+    oracle = int(np.argmax(gains))
+    seen: list[list[list[tuple[list[float], float]]]] = []
+    points = [np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.5])]
+
+    class Asks:
+        """Ask for the rows of all rounds under some weights, and stay."""
+
+        def init(self, size: int, /) -> Array:
+            return np.zeros(0)
+
+        def step(self, w: Array, state: Array, separate: Any, /) -> tuple[Array, Array]:
+            seen.append([self.rows(separate(points[min(r, 1)], r)) for r in range(4)])
+            return w, state
+
+        def rows(self, found: Any) -> list[tuple[list[float], float]]:
+            made = []
+            for row, (a, b) in enumerate(pairwise(found["starts"])):
+                dense = np.zeros(4)
+                dense[found["ids"][a:b]] = found["values"][a:b]
+                made.append((dense.tolist(), float(found["gains"][row])))
+            return made
+
+    inner = selectors.HopeFear("LU", "PB")
+    start = np.array([0.0, 1.0, 0.0, 0.0])
+    for selector in (inner, selectors.Bounded(inner, 1.5, 0.01)):
+        tuner = online(selector, updates.Custom(Asks()), schedule=Schedule(passes=1))
+        tune(lists, tuner=tuner, start=start)
+    plain, bounded = seen
+
+    def row(other: int, sign: float, loss: Any) -> tuple[list[float], Any]:
+        return (sign * (features[oracle] - features[other])).tolist(), loss
+
+    first, second = (features @ point for point in points)
+    best = int(np.argmax(first))
+    assert oracle not in (best, int(np.argmin(second)), int(np.argmax(second)))
+    assert plain[1:] == [[], [], []]
+    assert plain[0] == [row(best, 1.0, pytest.approx(gains[oracle] - gains[best]))]
+    assert bounded == [
+        plain[0],
+        [row(int(np.argmin(second)), -1.0, -1.5)],
+        [row(int(np.argmax(second)), 1.0, -1.5)],
+        [],
+    ]
 
 
 def test_events_tell_the_story() -> None:

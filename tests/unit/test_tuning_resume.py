@@ -6,6 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +17,30 @@ import pytest
 from twins.lists import Array, learnable
 from twins.quick import QUICK
 
-from tunesmith import PRESETS, InputError, Result, jobs, select, tune, tuning, update
-from tunesmith.baselines import RandomSearch
-from tunesmith.drivers import Online
+from tunesmith import PRESETS, InputError, Result, tune
+from tunesmith.learn import selectors, updates
+from tunesmith.learn.baselines import RandomSearch
+from tunesmith.learn.gains import SENTENCE, Gain
+from tunesmith.learn.online import Learner, Online, Regime, Schedule, with_regime
+from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
+from tunesmith.runs.config import settings_of
+from tunesmith.tuning import journal
+from tunesmith.tuning import result as results
 
 TIMES = {"time", "seconds"}
+# What no test would find: nothing differs.
+UNCLEAR = {
+    "bootstrap": {"p": 1.0, "ci": [0.0, 0.0], "difference": 0.0},
+    "randomisation": {"p": 1.0},
+}
 
 
 @pytest.fixture(autouse=True)
 def checkpoints_at_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(journal, "CHECKPOINT_SECONDS", 0.0)
     # Most of the time of so small a run, and no part of what is resumed.
-    monkeypatch.setattr(tuning, "_significance", lambda *_: {})
+    monkeypatch.setattr(results, "_significance", lambda *_: UNCLEAR)
 
 
 class Stopped(Exception):  # noqa: N818
@@ -102,8 +116,9 @@ def test_runs_and_folds_stopped_at_any_event_resume_to_the_same_result(
 def test_a_mixed_run_with_a_falling_rate_resumes_to_the_same_weights(
     tmp_path: Path, mix: int
 ) -> None:
-    options = {"passes": 6, "shards": 2, "mix": mix, "decrease": 0.7, "n": 2}
-    assert stop_everywhere(tmp_path, preset="mira-hildreth", options=options) == 9
+    options = {"passes": 6, "decrease": 0.7, "n": 2}
+    tuner = with_regime(make_tuner("mira-hildreth", options), f"shards=2,mix={mix}")
+    assert stop_everywhere(tmp_path, tuner=tuner) == 9
 
 
 def test_a_run_that_ended_early_does_not_go_on_when_resumed(tmp_path: Path) -> None:
@@ -121,7 +136,10 @@ def test_a_run_that_ended_early_does_not_go_on_when_resumed(tmp_path: Path) -> N
                 w[0] += 0.01
             return w, state + 1
 
-    tuner = Online(select.hope_fear(), update.of_rule(Twice()), passes=10, average="none")
+    tuner = Online(
+        learner=Learner(selector=selectors.HopeFear(), update=updates.Custom(Twice())),
+        schedule=Schedule(passes=10, average="none"),
+    )
     # The start, three passes of ten (the last without an update), the end of the run, the end.
     assert stop_everywhere(tmp_path, tuner=tuner, preset="kbmira") == 6
 
@@ -151,7 +169,7 @@ def test_a_resumed_run_can_be_stopped_again_and_again(tmp_path: Path) -> None:
 def test_checkpoints_that_are_far_apart_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "CHECKPOINT_SECONDS", 1e9)
+    monkeypatch.setattr(journal, "CHECKPOINT_SECONDS", 1e9)
     assert stop_everywhere(tmp_path, preset="kbmira", options={"passes": 3}, seeds=2) == 10
 
 
@@ -168,6 +186,7 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
     pools = learnable(2)
     with pytest.raises(Stopped):
         tune(pools, "kbmira", run=tmp_path / "run", listen=StopAt(3))
+    asked: dict[str, Any] = {"preset": "kbmira", "run": tmp_path / "run", "resume": True}
     others: list[dict[str, Any]] = [
         {"preset": "rm"},
         {"seed": 2},
@@ -177,7 +196,7 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
     ]
     for other in others:
         with pytest.raises(InputError):
-            tune(pools, **{"preset": "kbmira", "run": tmp_path / "run", "resume": True} | other)
+            tune(pools, **asked | other)
     with pytest.raises(InputError, match="already holds a run"):
         tune(pools, "kbmira", run=tmp_path / "run")
 
@@ -189,13 +208,266 @@ def test_a_run_names_the_option_of_a_tuner_that_is_not_the_same(tmp_path: Path) 
         tune(learnable(2), tuner=RandomSearch(60), **run, resume=True)
 
 
+# Parts of a tuner of one's own
+
+
+class Halfway:
+    """Go part of the way to what each step asks for."""
+
+    def __init__(self, part: float) -> None:
+        self.part = part
+
+    def init(self, features: int, /) -> Array:
+        return np.zeros(0)
+
+    def step(self, w: Array, state: Array, separate: Any, /) -> tuple[Array, Array]:
+        rows = separate(w)
+        for row, (a, b) in enumerate(pairwise(rows["starts"])):
+            w[rows["ids"][a:b]] += self.part * rows["gains"][row] * rows["values"][a:b]
+        return w, state
+
+
+class Slotted(Halfway):
+    """The same with an attribute that no `__dict__` holds."""
+
+    __slots__ = ("most",)
+
+    def __init__(self, most: int) -> None:
+        super().__init__(0.1)
+        self.most = most
+
+
+def best_first(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+    return [(int(gains.argmax()), int(scores.argmax()))]
+
+
+def best_last(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+    return [(int(gains.argmax()), int(gains.argmin()))]
+
+
+def against(place: int) -> selectors.Choose:
+    def choose(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+        return [(int(gains.argmax()), place)]
+
+    return choose
+
+
+def at(place: int, scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+    return [(int(gains.argmax()), place)]
+
+
+class Against:
+    """A selector that is a method."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def choose(self, scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
+        return [(int(gains.argmax()), self.place)]
+
+
+HOPE, STEP = selectors.HopeFear(), updates.PassiveAggressive(0.05)
+
+
+def own(
+    selector: selectors.Selector = HOPE,
+    update: updates.Update = STEP,
+    gain: Gain = SENTENCE,
+    **more: Any,
+) -> Online:
+    """Return a tuner of one's own, three passes long."""
+    more.setdefault("schedule", Schedule(passes=3))
+    return Online(learner=Learner(selector=selector, update=update, gain=gain), **more)
+
+
+def bounded(bound: float, k: int = 0) -> Online:
+    return own(selectors.Bounded(selectors.HopeFear(k=k), bound))
+
+
+def custom(choose: selectors.Choose) -> Online:
+    return own(selectors.Custom(choose))
+
+
+def rule(made: updates.Rule) -> Online:
+    return own(update=updates.Custom(made))
+
+
+CHANGED: dict[str, tuple[Online, Online, str]] = {
+    "update": (
+        own(update=updates.PassiveAggressive(0.05)),
+        own(update=updates.PassiveAggressive(5.0)),
+        r"tuner\.learner\.update\.c was 0\.05, now 5\.0",
+    ),
+    "another update": (
+        own(update=updates.Perceptron(0.1)),
+        own(update=updates.Hildreth()),
+        r'tuner\.learner\.update\.is was "Perceptron", now "Hildreth"',
+    ),
+    "gain": (
+        own(gain=Gain("background", 0.9)),
+        own(gain=Gain("background", 0.99)),
+        r"tuner\.learner\.gain\.decay was 0\.9, now 0\.99",
+    ),
+    "kind of gain": (
+        own(),
+        own(gain=Gain("context")),
+        r'tuner\.learner\.gain\.kind was "sentence", now "context"',
+    ),
+    "selector": (
+        own(),
+        own(selectors.HopeFear(oracle="LU")),
+        r'tuner\.learner\.selector\.oracle was "M-C", now "LU"',
+    ),
+    "bound": (
+        bounded(1.0),
+        bounded(2.0),
+        r"tuner\.learner\.selector\.bound was 1\.0, now 2\.0",
+    ),
+    "selector in a selector": (
+        bounded(1.0),
+        bounded(1.0, k=3),
+        r"tuner\.learner\.selector\.inner\.k was 0, now 3",
+    ),
+    "passes": (
+        own(),
+        own(schedule=Schedule(passes=4)),
+        r"tuner\.schedule\.passes was 3, now 4",
+    ),
+    "average": (
+        own(),
+        own(schedule=Schedule(passes=3, average="none")),
+        r'tuner\.schedule\.average was "all", now "none"',
+    ),
+    "regime": (
+        own(),
+        own(regime=Regime(batch=4)),
+        r"tuner\.regime\.batch was 1, now 4",
+    ),
+    "shards": (
+        own(regime=Regime(shards=2, mix=1)),
+        own(regime=Regime(shards=2, mix=2)),
+        r"tuner\.regime\.mix was 1, now 2",
+    ),
+    "function": (
+        custom(best_first),
+        custom(best_last),
+        r'tuner\.learner\.selector\.choose\.is was ".*best_first", now ".*best_last"',
+    ),
+    "nameless function": (
+        custom(lambda scores, gains, seed: [(int(gains.argmax()), 0)]),
+        custom(lambda scores, gains, seed: [(int(gains.argmax()), 1)]),
+        r'tuner\.learner\.selector\.choose\.code was "\w+", now "\w+"',
+    ),
+    "function with another variable": (
+        custom(against(0)),
+        custom(against(1)),
+        r"tuner\.learner\.selector\.choose\.reads\.place was 0, now 1",
+    ),
+    "partial function": (
+        custom(partial(at, 0)),
+        custom(partial(at, 1)),
+        r"tuner\.learner\.selector\.choose\.with\.0\.0 was 0, now 1",
+    ),
+    "method": (
+        custom(Against(0).choose),
+        custom(Against(1).choose),
+        r"tuner\.learner\.selector\.choose\.with\.place was 0, now 1",
+    ),
+    "rule": (
+        rule(Halfway(0.1)),
+        rule(Halfway(0.5)),
+        r"tuner\.learner\.update\.rule\.part was 0\.1, now 0\.5",
+    ),
+    "rule with slots": (
+        rule(Slotted(1)),
+        rule(Slotted(2)),
+        r"tuner\.learner\.update\.rule\.most was 1, now 2",
+    ),
+    "another rule": (
+        rule(Halfway(0.1)),
+        rule(Slotted(1)),
+        r"tuner\.learner\.update\.rule\.is was .*Halfway.*, now .*Slotted",
+    ),
+}
+
+
+@pytest.mark.parametrize("part", CHANGED)
+def test_a_part_of_a_tuner_that_is_not_the_same_is_refused_by_name(
+    tmp_path: Path, part: str
+) -> None:
+    before, after, message = CHANGED[part]
+    asked: dict[str, Any] = {"run": tmp_path / "run", "threads": 1}
+    with pytest.raises(Stopped):
+        tune(learnable(2, 8, 6), tuner=before, listen=StopAt(2), **asked)
+    with pytest.raises(InputError, match=f"another configuration: {message}"):
+        tune(learnable(2, 8, 6), tuner=after, resume=True, **asked)
+    # What was refused has spoilt nothing.
+    result = tune(learnable(2, 8, 6), tuner=before, resume=True, **asked)
+    assert dict(result.weights) == dict(tune(learnable(2, 8, 6), tuner=before, threads=1).weights)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: custom(against(1)),
+        lambda: custom(partial(at, 1)),
+        lambda: custom(Against(1).choose),
+        lambda: custom(lambda scores, gains, seed: [(int(gains.argmax()), 2 in {0, 2, 5})]),
+        lambda: rule(Slotted(2)),
+        lambda: bounded(1.0, k=3),
+    ],
+)
+def test_a_tuner_that_is_made_again_resumes(tmp_path: Path, make: Callable[[], Online]) -> None:
+    asked: dict[str, Any] = {"run": tmp_path / "run", "threads": 1}
+    with pytest.raises(Stopped):
+        tune(learnable(2, 8, 6), tuner=make(), listen=StopAt(2), **asked)
+    tune(learnable(2, 8, 6), tuner=make(), resume=True, **asked)
+    assert RunDirectory(tmp_path / "run").finished
+
+
+def test_settings_of_functions_are_the_same_in_every_process() -> None:
+    """Sets of text come in another order in every process, and addresses differ."""
+    code = """
+from functools import partial
+from tunesmith.runs.config import settings_of
+def choose(scores, gains, seed, kinds=frozenset({"a", "b", "c", "d"})):
+    def inner(kind):
+        return kind in {"e", "f", "g", "h"} or choose
+    return [inner(kind) for kind in kinds]
+print(settings_of([choose, partial(choose, kinds={"x", "y", "z"}), lambda: inner]))
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(said) == 1 and "0x" not in said.pop()
+
+
+def test_a_thing_that_holds_itself_has_settings() -> None:
+    made = Against(1)
+    made.me = made  # type: ignore[attr-defined]
+    assert settings_of(made)["me"] == "itself"
+
+    def again(count: int) -> object:
+        return again(count - 1) if count else None
+
+    assert settings_of(again)["calls"] == {"again": "itself"}
+
+
 KILLED = """
 import os, random, signal, sys, time
 sys.path[:0] = {path!r}
 from twins.lists import learnable
-from tunesmith import jobs, tune, tuning
-jobs.CHECKPOINT_SECONDS = 0.0
-tuning._significance = lambda *_: {{}}
+from tunesmith import tune
+from tunesmith.tuning import journal, result
+journal.CHECKPOINT_SECONDS = 0.0
+result._significance = lambda *_: {unclear!r}
 run, events = sys.argv[1], os.path.join(sys.argv[1], "events.jsonl")
 chance = random.Random({preset!r})
 
@@ -234,7 +506,7 @@ print(kills)
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, preset: str) -> None:
     whole, path = tmp_path / "whole", tmp_path / "run"
     wanted = tune(learnable(2, 8, 6), preset, options=QUICK[preset], seeds=2, threads=1, run=whole)
-    code = KILLED.format(path=sys.path, preset=preset, options=QUICK[preset])
+    code = KILLED.format(path=sys.path, preset=preset, options=QUICK[preset], unclear=UNCLEAR)
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=300
     )

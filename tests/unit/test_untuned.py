@@ -7,13 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from twins.lists import learnable
 
-from tunesmith import Forests, InputError, Pools, Weights, get_metric, tune
-from tunesmith.moments import Within, spreads
+from tunesmith import Forests, InputError, Pools, Weights, _core, get_metric, tune
+from tunesmith.learn.untuned import described, tried_alone, untuned_choices
 from tunesmith.runs import RunDirectory
-from tunesmith.untuned import described, tried_alone, untuned_choices
+from tunesmith.spaces.moments import Within, spreads
 
 BLEU = get_metric("bleu")
 
@@ -163,9 +164,74 @@ def test_all_changed_sentences_are_counted_and_written(tmp_path: Path) -> None:
     assert (directory.result() or {})["changed"] == result.changed
 
 
+def dense(pools: Pools) -> npt.NDArray[np.float64]:
+    """Return hypotheses × features."""
+    rows, ids, values = pools.core.csr()
+    matrix = np.zeros((pools.hypotheses, len(pools.names)))
+    matrix[np.repeat(np.arange(pools.hypotheses), np.diff(rows)), ids] = values
+    return matrix
+
+
+def test_moments_are_those_of_centred_matrices() -> None:
+    rng = np.random.default_rng(1)
+    starts = [0, 0, 7, 8, 20, 35]
+    matrix = rng.normal(size=(35, 6)).astype(np.float32) * (rng.random((35, 6)) < 0.6)
+    matrix[:, 5] = np.repeat([0.0, 0.1, 0.2, 0.3, 0.4], np.diff(starts))
+    pools = Pools.from_arrays(matrix, starts, list("abcdef"), texts=[f"t{i}" for i in range(35)])
+    within, exact = Within(pools), dense(pools)
+    blocks = [slice(a, b) for a, b in pairwise(starts) if b > a]
+    centred = np.concatenate([exact[b] - exact[b].mean(axis=0) for b in blocks])
+    values = rng.normal(size=35)
+    levelled = np.concatenate([values[b] - values[b].mean() for b in blocks])
+    np.testing.assert_allclose(within.gram(), centred.T @ centred, atol=1e-12)
+    np.testing.assert_allclose(within.variances(), (centred**2).sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(within.centre(values), levelled, atol=1e-12)
+    np.testing.assert_allclose(within.covariances(values), centred.T @ levelled, atol=1e-12)
+    np.testing.assert_allclose(within.scores(values[:6]), exact @ values[:6], atol=1e-12)
+    # Rounding is no variation.
+    assert within.variances()[5] == 0.0 and within.spread()[5] == 1.0
+    cells = np.zeros((5, 6))
+    for number, (a, b) in enumerate(pairwise(starts)):
+        cells[number] = (centred[a:b] ** 2).sum(axis=0) * (np.arange(6) < 5)
+    wanted = np.sqrt(cells) @ np.abs(values[:6])
+    np.testing.assert_allclose(within.influence(values[:6]), wanted, atol=1e-12)
+    np.testing.assert_array_equal(within.varying(), (cells > 1e-12).sum(axis=0))
+
+
+def test_moments_add_up_in_the_order_of_the_hypotheses() -> None:
+    """Tuned weights depend on every bit of the sums."""
+    rng = np.random.default_rng(2)
+    matrix = rng.normal(size=(400, 2)) * 10.0 ** rng.integers(-4, 5, size=(400, 2))
+    pools = Pools.from_arrays(matrix, [0, 400], ["a", "b"], texts=[f"t{i}" for i in range(400)])
+    exact = dense(pools)
+    products = squares = first = second = 0.0
+    for one, other in exact.tolist():
+        products, squares = products + one * other, squares + one * one
+        first, second = first + one, second + other
+    within = Within(pools)
+    assert within.gram()[0, 1] == products - first * (second * (1.0 / 400))
+    assert within.variances()[0] == squares - first * first * (1.0 / 400)
+
+
+def test_moments_cost_no_more_than_the_features_that_occur() -> None:
+    """A dense table of these lists and features would have sixteen billion cells."""
+    lists, width = 40_000, 400_000
+    core = _core.Pools.from_arrays(
+        np.arange(0, 2 * lists + 1, 2),
+        [""] * (2 * lists),
+        np.arange(2 * lists + 1),
+        np.arange(2 * lists) * 5,
+        np.ones(2 * lists),
+        [f"f{i}" for i in range(width)],
+    )
+    within = Within(Pools(core))
+    assert np.count_nonzero(within.variances()) == 2 * lists
+    assert within.influence(np.ones(width)) == pytest.approx(np.full(lists, 2 * 0.5**0.5))
+
+
 def test_spread_is_the_mean_deviation_within_lists() -> None:
     pools = learnable(1, empty=[2], scored=True)
-    matrix = Within(pools).matrix.toarray()
+    matrix = dense(pools)
     starts = pools.core.starts
     lists = [matrix[a:b] for a, b in pairwise(starts) if b - a > 1]
     wanted = np.mean([each.std(axis=0) for each in lists], axis=0)

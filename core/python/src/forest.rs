@@ -60,6 +60,12 @@ impl Forests {
         PyBytes::new(py, &py.detach(|| self.inner.encoded()))
     }
 
+    /// The forests that `encoded` gave as bytes.
+    #[staticmethod]
+    fn decoded(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        py.detach(|| CoreForests::decoded(bytes, "bytes")).map(Forests::new).map_err(py_err)
+    }
+
     /// The sentences of all parts, one part after the other.
     #[staticmethod]
     fn join(py: Python<'_>, parts: Vec<Bound<'_, Forests>>) -> Self {

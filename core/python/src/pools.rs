@@ -12,6 +12,14 @@ use crate::error::py_err;
 use crate::metric::{Metric, Table};
 use crate::threads;
 
+/// Numbers of lists and features, Σ x and Σ x² of each.
+type Cells<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
 /// Refuses statistics of other lists or another metric, and too few weights.
 pub fn fits(pools: &Pools, table: &Table, metric: &Metric, weights: usize) -> PyResult<()> {
     let (lists, rows) = (pools.inner(), &table.inner);
@@ -87,9 +95,12 @@ impl Pools {
 
 #[pymethods]
 impl Pools {
-    /// From arrays: `starts` (S+1), texts (H), features as CSR over `names`.
+    /// From arrays: `starts` (S+1), texts (H), features as CSR over `names`; and what a list may
+    /// have besides: scores, columns by name, extras (H each), keys (S).
     #[staticmethod]
-    #[pyo3(signature = (starts, texts, rows, ids, values, names, scores=None))]
+    #[pyo3(signature = (starts, texts, rows, ids, values, names, scores=None, columns=Vec::new(),
+        keys=Vec::new(), extras=Vec::new()))]
+    #[allow(clippy::too_many_arguments)]
     fn from_arrays(
         starts: PyReadonlyArray1<'_, i64>,
         texts: Vec<String>,
@@ -98,6 +109,9 @@ impl Pools {
         values: PyReadonlyArray1<'_, f64>,
         names: Vec<String>,
         scores: Option<PyReadonlyArray1<'_, f64>>,
+        columns: Vec<(String, Vec<f64>)>,
+        keys: Vec<String>,
+        extras: Vec<String>,
     ) -> PyResult<Self> {
         let starts = starts.as_slice()?;
         let (rows, ids, values) = (rows.as_slice()?, ids.as_slice()?, values.as_slice()?);
@@ -122,19 +136,31 @@ impl Pools {
         if values.iter().any(|value| !(*value as f32).is_finite()) {
             return wrong("feature values must be finite");
         }
+        if columns.iter().any(|(_, column)| column.len() != texts.len())
+            || !(extras.is_empty() || extras.len() == texts.len())
+            || !(keys.is_empty() || keys.len() + 1 == starts.len())
+        {
+            return wrong("columns and extras want a value per hypothesis, keys one per sentence");
+        }
         let mut builder = PoolsBuilder::default();
         for name in &names {
             builder.names.intern(name);
+        }
+        for (name, _) in &columns {
+            builder.columns.intern(name);
         }
         if builder.names.len() != names.len() {
             return wrong("a feature name is given twice");
         }
         let scores = scores.as_ref().map(|scores| scores.as_slice()).transpose()?;
         let mut features: Vec<(u32, f32)> = Vec::new();
-        for window in starts.windows(2) {
-            builder.sentence(None);
+        let mut cells: Vec<f64> = Vec::new();
+        for (sentence, window) in starts.windows(2).enumerate() {
+            builder.sentence(keys.get(sentence).map(String::as_str));
             for hypothesis in window[0] as usize..window[1] as usize {
                 features.clear();
+                cells.clear();
+                cells.extend(columns.iter().map(|(_, column)| column[hypothesis]));
                 for entry in rows[hypothesis] as usize..rows[hypothesis + 1] as usize {
                     features.push((ids[entry] as u32, values[entry] as f32));
                 }
@@ -146,6 +172,8 @@ impl Pools {
                     text: &texts[hypothesis],
                     features: &features,
                     score: scores.map(|scores| scores[hypothesis]),
+                    extra: extras.get(hypothesis).map_or("", String::as_str),
+                    columns: &cells,
                     ..Hypothesis::default()
                 });
             }
@@ -236,6 +264,25 @@ impl Pools {
             self.inner().ids().collect::<Vec<_>>().into_pyarray(py),
             self.inner().values().to_vec().into_pyarray(py),
         )
+    }
+
+    /// Sums within lists, a cell per list and feature that occurs in the list.
+    fn cells<'py>(&self, py: Python<'py>) -> Cells<'py> {
+        let cells = py.detach(|| self.inner().cells());
+        let lists: Vec<i64> = cells.lists.into_iter().map(|list| list as i64).collect();
+        (
+            lists.into_pyarray(py),
+            cells.ids.into_pyarray(py),
+            cells.sums.into_pyarray(py),
+            cells.squares.into_pyarray(py),
+        )
+    }
+
+    /// Σ x xᵀ over all hypotheses, where x is a difference to the mean of its list.
+    fn gram<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let width = self.inner().names.len();
+        let gram = py.detach(|| self.inner().gram());
+        gram.into_pyarray(py).reshape([width, width])
     }
 
     /// Values of a named column; NaN where missing.

@@ -172,10 +172,12 @@ impl Forests {
     /// that are cut short or damaged; nothing of such a file is used.
     pub fn load(path: impl AsRef<Path>) -> Result<Forests> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let bytes = read_packed(path)?;
-        let wrong =
-            |message: &str, remedy: &str| Error::new(message).at(&name, None).remedy(remedy);
+        Forests::decoded(&read_packed(path)?, &path.display().to_string())
+    }
+
+    /// Reads the bytes that [`encoded`](Self::encoded) gave; `name` is what errors call them.
+    pub fn decoded(bytes: &[u8], name: &str) -> Result<Forests> {
+        let wrong = |message: &str, remedy: &str| Error::new(message).at(name, None).remedy(remedy);
         if !bytes.starts_with(MAGIC) {
             return Err(wrong("is not a file of forests", "write one with Forests.save"));
         }

@@ -6,6 +6,7 @@ mod dense;
 mod forest;
 mod forests;
 mod gather;
+mod moments;
 mod pools;
 mod space;
 mod texts;
@@ -17,6 +18,7 @@ pub use forest::{
     SkeletonBuilder, Unfolded, Viterbi, counted,
 };
 pub use forests::{Forests, Prune};
+pub use moments::Cells;
 pub use pools::Pools;
 pub use space::{PoolSpace, Space};
 pub use texts::Texts;

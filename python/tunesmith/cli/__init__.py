@@ -29,43 +29,43 @@ from tunesmith.cli import (
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
-# Where a context keeps the words that it was made of.
+# The key under which a context keeps the words of its command line.
 WORDS = "tunesmith.words"
 
 
 @contextmanager
 def no_traceback(words: Sequence[str]) -> Iterator[None]:
-    """End with a message and exit code 2 when something cannot be used, 130 when interrupted.
+    """Turn errors into a message and exit code 2, an interruption into exit code 130.
 
-    `words` are those of the command.
+    `words` is the command line.
     """
     try:
         yield
-        # What is still in the buffer counts: only now it is known whether all went well.
+        # Flush now: writing the rest of the buffer may still fail.
         sys.stdout.flush()
     except InputError as error:
         fail(str(error), 2)
     except KeyboardInterrupt:
         kept = any(word.partition("=")[0] == "--run" for word in words)
-        more = " (a run with --run goes on with --resume)" if kept else ""
+        more = " (a run with --run continues with --resume)" if kept else ""
         fail(f"interrupted{more}", 130)
     except OSError as error:
         if error.filename is not None:
             reason = f"{error.filename}: {error.strerror or error}"
             fail(f"{reason} (check the path, its permissions and the free space)", 2)
-        # The interpreter must not try to write the rest at its end.
+        # Keep the interpreter from writing the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
-            sys.exit(141)  # The reader has seen enough, as `head` does.
+            sys.exit(141)  # The reader stopped reading, as `head` does.
         reason = f"standard output: {error.strerror or error}"
         fail(f"{reason} (check what it is directed to, and the free space)", 2)
 
 
 class Commands(TyperGroup):
-    """All commands, in the order in which one meets them."""
+    """All commands, in the order of a typical workflow."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return their names."""
+        """Return the names of the commands."""
         return [
             *("demo", "rerank", "score", "compare", "report", "presets"),
             *("train", "inspect", "features", "tune", "translate", "lm"),
@@ -74,7 +74,7 @@ class Commands(TyperGroup):
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        """Read the command line; this prints the help, too."""
+        """Parse the command line; this also prints the help."""
         words = tuple(args)
         with no_traceback(words):
             context = super().make_context(info_name, args, parent, **extra)

@@ -11,8 +11,13 @@ from tunesmith.cli.console import emit, out, table
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric
 from tunesmith.metrics.base import Rows
-from tunesmith.reading import read_outputs
-from tunesmith.significance import SEED, compare_runs, paired_bootstrap, paired_randomisation
+from tunesmith.metrics.significance import (
+    SEED,
+    compare_runs,
+    paired_bootstrap,
+    paired_randomisation,
+)
+from tunesmith.spaces.reading import read_outputs
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -67,7 +72,7 @@ def _mean(metric: Metric, runs: list[Rows]) -> float:
 def _compared(
     metric: Metric, base: list[Rows], runs: list[Rows], samples: int, seed: int
 ) -> dict[str, Any]:
-    """Return the difference to the baseline and how likely it is an accident."""
+    """Return the difference to the baseline and its p-values."""
     if len(base) == len(runs) == 1:
         boot = paired_bootstrap(metric, base[0], runs[0], samples, seed)
         swap = paired_randomisation(metric, base[0], runs[0], samples, seed)
@@ -100,8 +105,8 @@ def _show(metric: Metric, found: list[dict[str, Any]]) -> None:
         cells = [row["system"], f"{row['score']:.2f}"]
         if several:
             prefix, source = ("", row) if number else ("baseline_", base)
-            told = [source.get(f"{prefix}{key}") for key in ("s_sel", "s_test")]
-            middle = ["" if value is None else f"{value:.2f}" for value in told]
+            deviations = [source.get(f"{prefix}{key}") for key in ("s_sel", "s_test")]
+            middle = ["" if value is None else f"{value:.2f}" for value in deviations]
         else:
             middle = [
                 f"[{row['ci'][0]:+.2f}, {row['ci'][1]:+.2f}]" if number else "",

@@ -1,4 +1,4 @@
-"""What a person sees: messages on stderr, tables on stdout, progress on a terminal."""
+"""Output for people: messages on stderr, tables on stdout, progress on a terminal."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from tunesmith.features import Weights
+from tunesmith.files.plain import plain
 from tunesmith.formats import Skipped
 from tunesmith.report.story import PARTS
-from tunesmith.runs.plain import plain
-from tunesmith.tuning import Listener
+from tunesmith.tuning.journal import Listener
+from tunesmith.weights import Weights
 
-# Only a terminal has an edge: a table in a file is as wide as what it holds.
+# Only a terminal limits the width: a table in a file is as wide as its content.
 UNBOUNDED = 10_000
-# Of the table of weights.
-SHOWN_WEIGHTS = 20
-# Of a column in the lines that tell of epochs.
+# Maximum number of weights in the table.
+TABLE_WEIGHTS = 20
+# Minimum width of a column in the lines about epochs.
 NARROWEST = 7
 
 
 class Out(Console):
-    """Standard output, whose reader may leave as that of all other output."""
+    """Standard output that raises if its reader closes the pipe, as other output does."""
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on, which rich takes for a failure of ours."""
+        """Raise the error again; rich would exit with a failure."""
         raise
 
 
-# Neither markup nor emoji: names of features and files are printed as they are.
+# No markup and no emoji: names of features and files are printed unchanged.
 out = Out(
     soft_wrap=True,
     highlight=False,
@@ -56,7 +56,7 @@ err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """Print an error and leave."""
+    """Print an error and exit."""
     err.print(Text("error: ", style="bold red"), end="")
     err.print(message)
     sys.exit(code)
@@ -68,27 +68,27 @@ def note(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print something that deserves a look."""
+    """Print a warning."""
     err.print(Text("warning: ", style="bold yellow"), end="")
     err.print(message)
 
 
 def emit(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout; what is not a number is null."""
+    """Print one JSON object on one line of stdout; NaN becomes null."""
     print(json.dumps(plain(value), ensure_ascii=False, allow_nan=False), flush=True)
 
 
 @contextmanager
 def busy(what: str) -> Iterator[Status]:
-    """Return a block in which a terminal says what is being done; warnings are told behind it."""
-    with warnings.catch_warnings(record=True) as told, err.status(what) as status:
+    """Show a status on a terminal during the block; print warnings after it."""
+    with warnings.catch_warnings(record=True) as caught, err.status(what) as status:
         yield status
-    for each in told:
+    for each in caught:
         warn(str(each.message))
 
 
 def tell_skipped(skipped: list[Skipped]) -> dict[str, int]:
-    """Say what reading left out, and return how many lines for which reason."""
+    """Warn of lines that reading skipped, and return their number by reason."""
     for skip in skipped:
         warn(f"left out: {skip}")
     return {skip.reason: skip.count for skip in skipped}
@@ -112,19 +112,19 @@ def table(title: str, *columns: str, header: bool = True) -> Table:
 
 
 def show_weights(weights: Weights) -> None:
-    """Print the weights that matter most: by how far they move scores within lists, if known."""
+    """Print the most important weights: by their influence on scores within lists, if known."""
     spread, influence = weights.spread, weights.influence
     if not spread:
         rows = table("\nWeights", "name", "weight", header=False)
     else:
-        rows = table("\nWeights, what matters most first", "", "weight", "spread", "product")
-    for name, value in weights.ranked(SHOWN_WEIGHTS).items():
+        rows = table("\nWeights, most important first", "", "weight", "spread", "product")
+    for name, value in weights.ranked(TABLE_WEIGHTS).items():
         rows.add_row(name, f"{value:+.6g}", *effect(name, spread, influence))
     out.print(rows)
     if spread:
         out.print("spread: mean standard deviation of the feature within lists", style="dim")
-    if len(weights) > SHOWN_WEIGHTS:
-        out.print(f"… and {len(weights) - SHOWN_WEIGHTS:,} more", style="dim")
+    if len(weights) > TABLE_WEIGHTS:
+        out.print(f"… and {len(weights) - TABLE_WEIGHTS:,} more", style="dim")
 
 
 def changed_of(found: Mapping[str, int]) -> str:
@@ -137,7 +137,7 @@ def changed_of(found: Mapping[str, int]) -> str:
 
 
 def effect(name: str, spread: Mapping[str, float], influence: Mapping[str, float]) -> list[str]:
-    """Return a feature's spread and its product with the weight; blank where not known."""
+    """Return a feature's spread and its product with the weight; blank if unknown."""
     if not spread:
         return []
     known = name in influence
@@ -145,7 +145,7 @@ def effect(name: str, spread: Mapping[str, float], influence: Mapping[str, float
 
 
 def both(*listeners: Listener | None) -> Listener:
-    """Return a listener that tells all of these that are there."""
+    """Return a listener that calls all of these that are not None."""
     present = [listener for listener in listeners if listener is not None]
 
     def tell(event: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ def both(*listeners: Listener | None) -> Listener:
 
 
 def progress(*columns: ProgressColumn, hidden: bool = False) -> Progress:
-    """Return progress on standard error, if that is a terminal; standard output is left alone."""
+    """Return progress bars on standard error, which show only on a terminal."""
     return Progress(
         *columns,
         console=err,
@@ -167,8 +167,11 @@ def progress(*columns: ProgressColumn, hidden: bool = False) -> Progress:
 
 
 class Watch:
-    """Progress of a tuning run, fed by its events: a bar on a terminal, and with a decoder in the
-    loop, whose epochs are few and slow, a line for each of them everywhere."""
+    """A listener that shows the progress of a tuning run.
+
+    On a terminal it shows a bar. With a decoder in the loop, whose epochs are few and slow, it
+    prints a line for each epoch, also to files.
+    """
 
     def __init__(self, epochs: int | None = None) -> None:
         self._progress = progress(
@@ -190,7 +193,7 @@ class Watch:
         self._progress.stop()
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Take note of an event."""
+        """Show the progress of an event."""
         if event["event"] == "start":
             note(
                 f"{event['preset']} for {event['metric']}: {_sizes(event)}, "
@@ -214,12 +217,12 @@ class Watch:
                 self._jobs[name], completed=event["epoch"], news=f"{event['score']:.2f}{also}"
             )
         else:
-            # A tuner that stopped early is done all the same.
+            # A tuner that stopped early is also done.
             done = self._progress.tasks[self._jobs[name]].completed
             self._progress.update(self._jobs[name], total=done)
 
     def _tell(self, facts: dict[str, str]) -> None:
-        """Print a line for an epoch, below the heads of its columns where these are new."""
+        """Print a line for an epoch; print the heads of the columns if they changed."""
         if not facts.keys() <= set(self._heads):
             self._heads = list(dict.fromkeys([*facts, *self._heads]))
             note(_columns({head: head for head in self._heads}))
@@ -231,9 +234,9 @@ def _columns(texts: dict[str, str]) -> str:
 
 
 def _facts(event: dict[str, Any]) -> dict[str, str]:
-    """Return what is known of an epoch as text, by the heads of columns."""
+    """Return the numbers of an epoch as text, by column head."""
     first, *others = event.get("heldout_all") or [event.get("heldout")]
-    told = {
+    columns = {
         "epoch": (event["epoch"], "d"),
         "score": (event["score"], ".2f"),
         "projected": (event.get("projected"), ".2f"),
@@ -248,13 +251,13 @@ def _facts(event: dict[str, Any]) -> dict[str, str]:
     units = {"decode": " s", "optimise": " s"}
     return {
         head: f"{value:{form}}{units.get(head, '')}"
-        for head, (value, form) in told.items()
+        for head, (value, form) in columns.items()
         if value is not None
     }
 
 
 def _sizes(event: dict[str, Any]) -> str:
-    """Return how many lists or forests a run begins with, and how much they hold."""
+    """Return the number and size of the lists or forests at the start of a run."""
     space = event.get("space", "list")
     counted = f"{event['sentences']:,} {space}s"
     return f"{counted}, {event['hypotheses']:,} {PARTS[space]}" if space in PARTS else counted

@@ -1,4 +1,4 @@
-"""`tunesmith demo`: the whole of it on real text: train, tune three ways, test, report."""
+"""`tunesmith demo`: everything on real text: train, tune three ways, test, report."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import Watch, both, emit, note, out, table, warn
 from tunesmith.cli.demo_lists import demo_lists, show_command, take
 from tunesmith.cli.train import Bars
-from tunesmith.live import LiveResult, tune_live
+from tunesmith.decode.translation import Model
+from tunesmith.demo.verses import NEW, OLD, PARTS, place, read_versions, write_verses
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.metrics.base import Rows
+from tunesmith.metrics.significance import paired_bootstrap, paired_randomisation
 from tunesmith.report import Follow
-from tunesmith.significance import paired_bootstrap, paired_randomisation
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
-from tunesmith.translation import Model
-from tunesmith.verses import NEW, OLD, PARTS, place, read_versions, write_verses
+from tunesmith.tuning import Result, tune
 
 EXAMPLES = (
     "Examples:\n\n$ tunesmith demo\n\n$ tunesmith demo --out demo\n\n$ tunesmith demo --lists"
@@ -33,19 +33,19 @@ EXAMPLES = (
 NBEST = 100
 SEARCH = {"pop_limit": 100.0}
 LONGEST = 25
-"""Words of a verse that is shown."""
+"""Maximum number of words of a verse that is shown."""
 
 
 class Chosen(NamedTuple):
-    """A tuner as it is used here."""
+    """A tuner and its settings."""
 
     name: str
     epochs: int
     options: dict[str, str]
 
 
-# Two that tune on all lists of several decodings, and one that decodes as it learns. It has few
-# steps to make, so these are large, and gains are as large as the scores that weights begin with.
+# Two tuners use the lists of several decodings, one decodes as it learns. The latter makes few
+# steps, so its steps are large, and its gains are on the scale of the model's scores.
 TUNERS = (
     Chosen("mert", 5, {"restarts": "5"}),
     Chosen("kbmira", 5, {}),
@@ -55,7 +55,7 @@ TUNERS = (
 
 @dataclass(frozen=True)
 class Tested:
-    """What a system makes of the test verses."""
+    """The output of a system on the test verses, and its scores."""
 
     name: str
     texts: list[str]
@@ -70,7 +70,7 @@ def demo(
             "--out",
             "-o",
             metavar="DIR",
-            help="Where to leave the files, and to go on if it was stopped; else a new folder.",
+            help="Folder for the files; give it again to continue. Default: a new folder.",
         ),
     ] = None,
     lists: Annotated[
@@ -80,7 +80,7 @@ def demo(
     verses: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=20, help="Verses of each part at most, for an even shorter look."
+            metavar="N", min=20, help="Maximum number of verses of each part, for a shorter demo."
         ),
     ] = None,
     threads: o.Threads = 0,
@@ -88,7 +88,7 @@ def demo(
 ) -> None:
     """Translate King James's English into that of today: train, tune three ways, test.
 
-    Takes a minute or two. The same folder again goes on where it was stopped.
+    Takes a minute or two. With the same folder, a stopped demo continues.
     """
     if lists:
         demo_lists(folder or _new(), threads, json)
@@ -127,10 +127,10 @@ def demo(
             ["--run", folder / name, "--out", folder / f"{name}.toml"],
         )
         results.append(_tuned(live, loaded, folder / name, chosen, threads))
-    # The test verses must not choose.
+    # The choice must not depend on the test verses.
     best = max(results, key=lambda result: result.tuned)
 
-    note("\n4. translate verses that none of it has seen")
+    note("\n4. translate unseen verses")
     test = folder / f"test.{OLD}", folder / f"test.{NEW}"
     metric = get_metric("bleu")
     systems = list(_tested(loaded, results, test, metric, threads))
@@ -174,12 +174,13 @@ def _training(folder: Path) -> Training:
     return Training(*files, side, side, "phrase", order=4)
 
 
-def _tuned(live: Live, model: Model, run: Path, chosen: Chosen, threads: int) -> LiveResult:
+def _tuned(live: Live, model: Model, run: Path, chosen: Chosen, threads: int) -> Result:
     with Watch() as watch, Follow(run) as follow:
-        result = tune_live(
+        result = tune(
             live,
-            model.weights,
             chosen.name,
+            "bleu:tokenize=none",
+            start=model.weights,
             options=chosen.options,
             iterations=chosen.epochs,
             threads=threads,
@@ -195,12 +196,12 @@ def _tuned(live: Live, model: Model, run: Path, chosen: Chosen, threads: int) ->
 
 def _tested(
     model: Model,
-    results: Sequence[LiveResult],
+    results: Sequence[Result],
     test: tuple[Path, Path],
     metric: Metric,
     threads: int,
 ) -> Iterator[Tested]:
-    """Yield the old text as it is, its untuned translation, and those with each tuner's weights."""
+    """Yield results for the old text itself, its untuned translation, and each tuner's weights."""
     lines, references = list(Lines(test[0])), [[line] for line in Lines(test[1])]
 
     def tested(name: str, texts: list[str]) -> Tested:
@@ -216,7 +217,7 @@ def _tested(
 
 
 def _compared(metric: Metric, base: Tested, system: Tested) -> dict[str, Any]:
-    """Return the difference to the baseline and how likely it is an accident."""
+    """Return the difference to the baseline and its p-values."""
     boot = paired_bootstrap(metric, base.rows, system.rows)
     swap = paired_randomisation(metric, base.rows, system.rows, 1000)
     return {
@@ -230,7 +231,7 @@ def _compared(metric: Metric, base: Tested, system: Tested) -> dict[str, Any]:
 def _examples(
     metric: Metric, systems: Sequence[Tested], references: Sequence[str], verses: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return verses that tuning helped most, and the one that it hurt most."""
+    """Return the verses that gained most by tuning, and the one that lost most."""
     old, before, after = systems
     gains = metric.native.sentence_gains(after.rows) - metric.native.sentence_gains(before.rows)
     short = [i for i, text in enumerate(old.texts) if len(text.split()) <= LONGEST]
@@ -251,12 +252,12 @@ def _examples(
 
 def _show_scores(
     metric: Metric,
-    results: Sequence[LiveResult],
+    results: Sequence[Result],
     systems: Sequence[Tested],
     compared: Sequence[Mapping[str, Any]],
 ) -> None:
     rows = table("", "", "tuned on", "test", "gain", "95%", "p", "seconds")
-    rows.add_row("King James's words as they are", "", f"{systems[0].score:.2f}", "", "", "", "")
+    rows.add_row("King James's words unchanged", "", f"{systems[0].score:.2f}", "", "", "", "")
     start = results[0].start
     rows.add_row("untuned", f"{start:.2f}", f"{systems[1].score:.2f}", "", "", "", "")
     for result, system, found in zip(results, systems[2:], compared, strict=True):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tunesmith.cli.console import Watch, emit, note, out, table
 from tunesmith.cli.rerank import epochs
+from tunesmith.demo.sample import sentences, write_sample
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.reading import read_pools
 from tunesmith.report import write_report
-from tunesmith.sample import sentences, write_sample
 from tunesmith.spaces import Pools
+from tunesmith.spaces.reading import read_pools
 from tunesmith.tuning import Result, tune
 
 TUNERS = ("mert", "kbmira", "rm")
@@ -22,7 +22,7 @@ SENTENCES, SEED = 300, 1
 
 
 def demo_lists(folder: Path, threads: int, json: bool) -> None:
-    """Make sample lists, tune them three ways, apply the weights, show what changed."""
+    """Make sample lists, tune weights in three ways, apply them, and show the changes."""
     take(folder, known=REFERENCES if _made_here(folder) else None)
     note("1. sample lists: 300 sentences × 30 hypotheses for tuning, as many for testing")
     note(f"   in {folder}")
@@ -58,7 +58,7 @@ def demo_lists(folder: Path, threads: int, json: bool) -> None:
     if not json:
         _show_results(results)
 
-    note("\n3. apply the best to lists that it has not seen")
+    note("\n3. apply the best weights to unseen lists")
     show_command(["tunesmith rerank apply", heldout[0], "-w", folder / f"{best.tuner}.toml"])
     if not json:
         _show_changes(test, metric, best, threads)
@@ -67,14 +67,14 @@ def demo_lists(folder: Path, threads: int, json: bool) -> None:
     show_command(["tunesmith report", folder / best.tuner])
     report = write_report(folder / best.tuner)
     if json:
-        told = {result.tuner: result.to_json() for result in results}
-        emit({"folder": str(folder), "report": str(report), "tuners": told})
+        tuners = {result.tuner: result.to_json() for result in results}
+        emit({"folder": str(folder), "report": str(report), "tuners": tuners})
     else:
         print(report)
 
 
 def take(folder: Path, known: str | None = None) -> None:
-    """Make the folder, or refuse one that holds something, unless it holds the `known` file."""
+    """Make the folder; raise if it is not empty, unless it holds the `known` file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -85,14 +85,14 @@ def take(folder: Path, known: str | None = None) -> None:
 
 
 def _made_here(folder: Path) -> bool:
-    """Return whether the folder's references are the sample's: nobody else's are written over."""
+    """Return whether the folder's references are the sample's; other files are not overwritten."""
     ours = "".join(f"{text}\n" for text in sentences(SENTENCES, SEED))
     file = folder / REFERENCES
     return file.is_file() and file.read_bytes() == ours.encode()
 
 
 def show_command(*lines: Sequence[str | Path]) -> None:
-    """Show what to type for the same."""
+    """Show the equivalent command."""
     shown = [
         " ".join(shlex.quote(str(word)) if isinstance(word, Path) else word for word in line)
         for line in lines
@@ -118,7 +118,7 @@ def _show_results(results: list[Result]) -> None:
 
 
 def _show_changes(test: Pools, metric: Metric, best: Result, threads: int) -> None:
-    """Print the weights, and the sentences that gained most."""
+    """Print the weights and the sentences that gained most."""
     weights = table(f"\nwhat {best.tuner} learnt", "feature", "weight", header=False)
     for feature, value in best.weights.top(10).items():
         weights.add_row(feature, f"{value:+.4f}")

@@ -1,4 +1,4 @@
-"""`tunesmith features`: the templates of sparse features, and what they find in a sentence."""
+"""`tunesmith features`: the templates of sparse features, and their features in a sentence."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
+from tunesmith.decode.templates import SETS, TEMPLATES, TemplateSet, TemplateText, template_of
+from tunesmith.decode.translation import KINDS, Model
 from tunesmith.errors import InputError
-from tunesmith.templates import SETS, TEMPLATES, TemplateSet, TemplateText, template_of
-from tunesmith.translation import KINDS, Model
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -26,19 +26,23 @@ def features(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL] [TEMPLATE…]", help="A model directory; templates or sets, else all."
+            metavar="[MODEL] [TEMPLATE…]",
+            help="A model directory; templates or sets (default: all).",
         ),
     ] = None,
     sentence: Annotated[
         str | None,
         typer.Option(
-            "--sentence", "-s", metavar="TEXT", help="Show what the model's best translation has."
+            "--sentence",
+            "-s",
+            metavar="TEXT",
+            help="Show the features of the model's best translation.",
         ),
     ] = None,
     kind: o.Kind = None,
     json: o.Json = False,
 ) -> None:
-    """List the templates of sparse features, or what they find in a sentence."""
+    """List the templates of sparse features, or show their features in a sentence."""
     o.one_of("kind", kind, tuple(KINDS))
     given = list(words or [])
     model = Path(given.pop(0)) if given and Path(given[0]).is_dir() else None
@@ -77,7 +81,7 @@ def features(
 
 
 def _chosen(names: Sequence[str]) -> tuple[list[TemplateText], list[TemplateSet]]:
-    """Return the templates and sets of these names, all of them if there are none."""
+    """Return the templates and sets with these names, or all if there are no names."""
     templates = {known.name: known for known in TEMPLATES}
     sets = {known.name: known for known in SETS}
     for name in names:

@@ -11,15 +11,16 @@ import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, effect, emit, note, out, table, tell_skipped, warn
+from tunesmith.decode.templates import DENSE, groups, template_of
+from tunesmith.decode.translation import KINDS
 from tunesmith.errors import InputError
-from tunesmith.features import Weights
-from tunesmith.moments import spreads
-from tunesmith.reading import Reading, read_lists, read_weights, write_weights
-from tunesmith.templates import DENSE, groups, template_of
+from tunesmith.formats import Reading
+from tunesmith.spaces.moments import spreads
+from tunesmith.spaces.reading import read_lists, read_weights, write_weights
 from tunesmith.training.model import read_model, rule_tables, text_sides
 from tunesmith.training.rules import Rule, find
 from tunesmith.training.text import TextSide
-from tunesmith.translation import KINDS
+from tunesmith.weights import Weights
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -41,7 +42,7 @@ def inspect(
         str | None, typer.Argument(metavar="PHRASE", help="Source words to look up in a model.")
     ] = None,
     top: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Rules or weights to show at most.")
+        int, typer.Option(metavar="N", min=1, help="Maximum number of rules or weights to show.")
     ] = 20,
     json: o.Json = False,
     kind: o.Kind = None,
@@ -68,7 +69,7 @@ def inspect(
         typer.Option(
             "--lists",
             metavar="NBEST",
-            help="Lists to see in how far each feature moves scores; without them, those that the "
+            help="Lists for measuring the influence of each feature; without them, those that the "
             "weights were tuned on, if the file knows.",
             rich_help_panel=WEIGHTS,
         ),
@@ -80,16 +81,16 @@ def inspect(
             "--out",
             "-o",
             metavar="FILE",
-            help="Write the weights that these options leave, in the form that its name asks for.",
+            help="Write the weights that these options select; the suffix chooses the format.",
             rich_help_panel=WEIGHTS,
         ),
     ] = None,
 ) -> None:
-    """Show the rules of a model for a phrase, or what it is; or which weights matter.
+    """Show a model's rules for a phrase, a summary of a model, or the most important weights.
 
-    What matters is how far a feature moves scores within a list: the weight
+    Weights are sorted by their influence on scores within a list: the weight
     times the spread, the mean standard deviation of the feature's values
-    within lists. Weights without a known spread come after, by size.
+    within lists. Weights without a known spread follow, by size.
     """
     if path.is_dir():
         if group or positive or negative or drop_zeros or lists or out_file:
@@ -116,7 +117,7 @@ def inspect(
         raise InputError(
             f"no weights of {group}", str(path), remedy=f"there are {', '.join(sorted(known))}"
         )
-    # Zeros are neither above nor below.
+    # Zeros are neither positive nor negative.
     chosen = Weights(
         {
             name: value
@@ -147,7 +148,7 @@ def inspect(
 
 
 def _spread(weights: Weights, lists: Sequence[Path], format: str | None) -> dict[str, float]:
-    """Return how far the features of weights vary within lists. Refuses lists of other features."""
+    """Return the spread of each weight's feature within lists; raise if no feature matches."""
     with busy("reading"):
         read = read_lists(lists, (), None, Reading(format=format))
     tell_skipped(read.skipped)
@@ -160,19 +161,19 @@ def _spread(weights: Weights, lists: Sequence[Path], format: str | None) -> dict
 
 
 def _write(chosen: Weights, whole: Weights, to: Path, read: Path) -> None:
-    """Write what was chosen of the weights that were read; refuse to write none."""
+    """Write the chosen weights; raise if there are none."""
     if not chosen:
         raise InputError("no weights are left", str(read), remedy="choose others")
     ini = read if read.suffix == ".ini" else None
     if ini is not None and to.suffix == ".ini":
-        # Moses wants a value for each label, and a copy would keep the old one.
+        # Moses needs a value for each label; a copy of the configuration would keep the old one.
         zeros = {name: 0.0 for name, old in whole.items() if old and template_of(name) == DENSE}
         chosen = Weights({**zeros, **chosen}, chosen.meta)
     write_weights(chosen, to, ini)
 
 
 def _weights(weights: Weights, title: str, top: int) -> None:
-    """Print how many there are of each kind, the dense ones, the largest of the others."""
+    """Print the number of weights by template, the dense ones, and the largest others."""
     found = groups(weights)
     counts = table(title, "group", "weights", "not zero", "sum of |w|", "share")
     for each in found:
@@ -201,11 +202,11 @@ def _weights(weights: Weights, title: str, top: int) -> None:
     if spread:
         out.print("\nspread: mean standard deviation of the feature within lists", style="dim")
     else:
-        out.print("\nby size, which says little of effect (--lists NBEST tells)", style="dim")
+        out.print("\nby size, which says little about influence (use --lists NBEST)", style="dim")
 
 
 def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
-    """Yield dense and sparse weights, where there are any."""
+    """Yield the dense and the sparse weights, unless empty."""
     parts: dict[str, dict[str, float]] = {DENSE: {}, "sparse": {}}
     for name, value in weights.items():
         parts[DENSE if template_of(name) == DENSE else "sparse"][name] = value
@@ -213,8 +214,8 @@ def _parts(weights: Weights) -> Iterator[tuple[str, Weights]]:
 
 
 def _model(model: Path, phrase: str | None, top: int, json: bool, kind: str | None) -> None:
-    """Print the rules for a phrase, or how many there are."""
-    told = read_model(model)
+    """Print the rules for a phrase, or the number of rules."""
+    description = read_model(model)
     wanted = [file for name, (file, _) in KINDS.items() if kind in (None, name)]
     tables = {name: held for name, held in rule_tables(model).items() if f"{name}.rules" in wanted}
     if not tables:
@@ -223,7 +224,7 @@ def _model(model: Path, phrase: str | None, top: int, json: bool, kind: str | No
         )
     if phrase is None:
         if json:
-            emit(told)
+            emit(description)
             return
         rows = table(str(model), "table", "rules", "sources", "MB")
         for name, held in tables.items():
@@ -265,7 +266,7 @@ def _model(model: Path, phrase: str | None, top: int, json: bool, kind: str | No
 
 
 def _best_first(rules: Sequence[Rule]) -> list[Rule]:
-    """Return rules in the order of their third score, or the first where there are fewer."""
+    """Return rules sorted by their third score, or by the first if there are fewer than three."""
 
     def score(rule: Rule) -> list[float]:
         scores = list(rule.scores.values())
@@ -275,8 +276,7 @@ def _best_first(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _spellings(phrase: str, side: TextSide) -> Iterator[str]:
-    """Yield a phrase as it was given, then as the model may write it: cut into its words, with
-    capitals where they may belong."""
+    """Yield a phrase unchanged, then tokenised as by the model, with and without capitals."""
     yield phrase
     for cut in (str, side.prepare):
         forms = (

@@ -1,4 +1,4 @@
-"""`tunesmith lm`: estimate language models, make them fast to load, ask them."""
+"""`tunesmith lm`: estimate, binarize and query language models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunesmith.lm import estimate as estimate_model
 from tunesmith.training.model import LM, text_sides
 
 app = typer.Typer(
-    help="Estimate n-gram language models, make them fast to load, ask them.",
+    help="Estimate, binarize and query n-gram language models.",
     no_args_is_help=True,
 )
 
@@ -71,7 +71,7 @@ def estimate(
     ] = "0",
     vocab: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Words to keep; n-grams with others are left out."),
+        typer.Option(metavar="FILE", help="Words to keep; n-grams with other words are dropped."),
     ] = None,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="For sorting, as in 500M; the rest goes to disk.")
@@ -86,7 +86,7 @@ def estimate(
         str,
         typer.Option(
             metavar="D,D,D",
-            help="Discounts of counts 1, 2, 3+ where the text is too small to tell.",
+            help="Discounts of counts 1, 2, 3+ if the text is too small to estimate them.",
         ),
     ] = ",".join(f"{value:g}" for value in FALLBACK),
     threads: o.Threads = 0,
@@ -234,7 +234,7 @@ def perplexity(
 
 
 def _load(model: Path) -> tuple[LanguageModel, Callable[[str], str]]:
-    """Return a language model, and how its text is prepared."""
+    """Return a language model and the preparation of its text."""
     with busy("reading the model"):
         if not model.is_dir():
             return LanguageModel.load(model), str
@@ -270,7 +270,7 @@ def _show(found: Estimate, to: Path) -> None:
 
 
 def _keep(inputs: Sequence[Path], to: Path) -> None:
-    """Refuse to write over what is read."""
+    """Raise if a file that is read would be overwritten."""
     for path in inputs:
         if path.exists() and to.exists() and path.samefile(to):
             raise InputError("it would be overwritten", str(path), remedy="write to another file")

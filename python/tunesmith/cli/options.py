@@ -16,17 +16,19 @@ from tunesmith.errors import InputError
 from tunesmith.formats import Reading, names
 from tunesmith.metrics import Metric, get_metric, metric_names
 from tunesmith.presets import PRESETS
-from tunesmith.reading import File
 from tunesmith.spaces import Pools
+from tunesmith.spaces.reading import File
+from tunesmith.tuning import Keep
 
 Command = Callable[..., None]
 
 LISTS = "Reading the lists"
 WEIGHTS = "Weights"
 RUNS = "Runs"
+MEASURE = "Is it better?"
 MODEL = "The model"
 
-# A metric takes what its name says: columns are scores that come with the hypotheses.
+# A metric reads text, or columns: scores that come with the hypotheses.
 METRICS = "bleu, chrf, chrf++, ter, wer, cer or column:NAME"
 
 Nbest = Annotated[
@@ -66,7 +68,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help=f"{', '.join(names())}; found out if not given.",
+        help=f"{', '.join(names())}; detected if not given.",
         rich_help_panel=LISTS,
     ),
 ]
@@ -75,7 +77,7 @@ SkipBad = Annotated[
     typer.Option(
         "--skip-bad",
         metavar="",
-        help="Leave out bad lines and count them instead of stopping.",
+        help="Skip and count bad lines instead of stopping.",
         rich_help_panel=LISTS,
     ),
 ]
@@ -84,12 +86,12 @@ KeepBlank = Annotated[
     typer.Option(
         "--keep-blank",
         metavar="",
-        help="Take blank hypotheses and references as they are.",
+        help="Keep blank hypotheses and references.",
         rich_help_panel=LISTS,
     ),
 ]
 BlankReferences = Annotated[
-    bool, typer.Option("--keep-blank", metavar="", help="Take blank references as they are.")
+    bool, typer.Option("--keep-blank", metavar="", help="Keep blank references.")
 ]
 Columns = Annotated[
     list[str] | None,
@@ -116,7 +118,7 @@ PerSentence = Annotated[
         "--per-sentence",
         metavar="N",
         min=1,
-        help="Hypotheses per sentence, for formats that do not say.",
+        help="Hypotheses per sentence, for formats without sentence ids.",
         rich_help_panel=LISTS,
     ),
 ]
@@ -212,7 +214,7 @@ Run = Annotated[
 Resume = Annotated[
     bool,
     typer.Option(
-        "--resume", metavar="", help="Go on with an interrupted --run.", rich_help_panel=RUNS
+        "--resume", metavar="", help="Continue an interrupted --run.", rich_help_panel=RUNS
     ),
 ]
 Tensorboard = Annotated[
@@ -222,6 +224,53 @@ Tensorboard = Annotated[
         metavar="DIR",
         help="Write the numbers of each epoch for TensorBoard, too.",
         rich_help_panel=RUNS,
+    ),
+]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        min=1,
+        help="Runs with different seeds, to be averaged.",
+        rich_help_panel=RUNS,
+    ),
+]
+Folds = Annotated[
+    int,
+    typer.Option(
+        "--folds",
+        metavar="K",
+        min=0,
+        help="Hold out each of K parts of the sentences in turn.",
+        rich_help_panel=MEASURE,
+    ),
+]
+SecondMetric = Annotated[
+    str | None,
+    typer.Option(
+        "--second-metric",
+        metavar="NAME",
+        help="A second metric that is reported, not tuned.",
+        rich_help_panel=MEASURE,
+    ),
+]
+Kept = Annotated[
+    Keep,
+    typer.Option(
+        "--keep",
+        metavar="WHICH",
+        help="Round to keep: best, last or heldout.",
+        rich_help_panel=WEIGHTS,
+    ),
+]
+Regime = Annotated[
+    str | None,
+    typer.Option(
+        "--regime",
+        metavar="TEXT",
+        help="How an online tuner spreads sentences: batch=20, or shards=2,mix=5; with a live "
+        "decoder also delay=3 or delay=3,ordered=false.",
     ),
 ]
 Seed = Annotated[
@@ -260,7 +309,7 @@ Cache = Annotated[
     typer.Option(
         "--cache",
         metavar="DIR",
-        help="Where converted files of Moses or cdec are kept; else tunesmith in the user's cache.",
+        help="Folder for converted files of Moses or cdec; default: the user's cache.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -277,12 +326,12 @@ def reading_of(
     first_id: FirstId = 0,
     keyed: Keyed = False,
 ) -> Reading:
-    """Return how to read lists, from the options as they were given."""
+    """Return a `Reading` from the options."""
     columns = {name: file or None for name, _, file in (c.partition("=") for c in column or [])}
     features = {}
     for name, _, file in (text.partition("=") for text in feature or []):
         if not name or not file:
-            raise InputError(f"--feature {name} names no file", remedy="write NAME=FILE")
+            raise InputError(f"--feature {name} does not name a file", remedy="write NAME=FILE")
         features[name] = file
     return Reading(
         format=format,
@@ -298,7 +347,7 @@ def reading_of(
 
 
 def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:
-    """Give a command the options of `reading_of`, all or all but --column, in place of `reading`.
+    """Replace a command's parameter `reading` by the options of `reading_of`.
 
     The command itself takes one `reading: Reading`.
     """
@@ -324,13 +373,13 @@ def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:
 
 
 def with_columns(reading: Reading, *metrics: Metric) -> Reading:
-    """Return how to read lists whose columns these metrics need."""
+    """Return a `Reading` with the columns that these metrics need."""
     named: dict[str, File | None] = dict.fromkeys(name for m in metrics for name in m.columns)
     return replace(reading, columns={**named, **reading.columns})
 
 
 def one_list(reading: Reading, lists: Sequence[Path], heldout: Sequence[Path] = ()) -> Reading:
-    """Return how to read held-out lists; refuse files of numbers that fit one list only."""
+    """Return a `Reading` for held-out lists; raise for files of numbers that fit one list."""
     files = [*reading.features, *(name for name, file in reading.columns.items() if file)]
     if files and len(lists) + len(heldout) > 1:
         raise InputError(
@@ -341,7 +390,7 @@ def one_list(reading: Reading, lists: Sequence[Path], heldout: Sequence[Path] = 
 
 
 def measured(name: str, references: Sequence[Path] | None, option: str = "--reference") -> Metric:
-    """Return a metric; refuse one that needs references where there are none."""
+    """Return a metric; raise if it needs references and there are none."""
     metric = get_metric(name)
     if not metric.columns and not references:
         raise InputError(f"{metric.name} needs references", remedy=f"name them with {option} FILE")
@@ -349,7 +398,7 @@ def measured(name: str, references: Sequence[Path] | None, option: str = "--refe
 
 
 def referenced(metric: Metric, lists: Pools, option: str = "--reference") -> None:
-    """Refuse lists without references for a metric that needs them."""
+    """Raise if a metric needs references and the lists have none."""
     if not metric.columns and lists.references is None:
         raise InputError(
             f"{metric.name} needs references",
@@ -358,7 +407,7 @@ def referenced(metric: Metric, lists: Pools, option: str = "--reference") -> Non
 
 
 def metric_list(text: str) -> list[str]:
-    """Split `bleu:tokenize=none,lowercase=1,chrf`: a part that names no metric is an option."""
+    """Split `bleu:tokenize=none,lowercase=1,chrf`: a part that is not a metric is an option."""
     found: list[str] = []
     for part in text.split(","):
         known = part.partition(":")[0].strip().lower() in metric_names()
@@ -370,7 +419,7 @@ def metric_list(text: str) -> list[str]:
 
 
 def one_of(name: str, value: str | None, choices: Sequence[str]) -> None:
-    """Refuse a value, where one is given, that is none of the choices."""
+    """Raise if a value is given and is not one of the choices."""
     if value is not None and value not in choices:
         raise InputError(f"--{name} {value}", remedy=f"use one of {', '.join(choices)}")
 
@@ -422,7 +471,7 @@ def bounds(pairs: list[str] | None) -> dict[str, tuple[float, float]]:
 
 
 def writable(target: Path | None, *, folder: bool = False) -> None:
-    """Refuse, before any work, to write where nothing can be: a format may make a folder."""
+    """Raise early if a path cannot be written; some formats write a folder."""
     if target is None:
         return
     if target.is_dir() and not folder:

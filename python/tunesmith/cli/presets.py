@@ -9,8 +9,7 @@ import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
-from tunesmith.errors import InputError
-from tunesmith.presets import PRESETS, explained
+from tunesmith.presets import explained, find_preset, preset_names
 
 EXAMPLES = "Examples:\n\n$ tunesmith presets\n\n$ tunesmith presets rm"
 
@@ -22,14 +21,12 @@ def presets(
     json: o.Json = False,
 ) -> None:
     """List the tuners, or explain one."""
-    if name is not None and name not in PRESETS:
-        raise InputError(f"no tuner named {name!r}", remedy=f"use one of {', '.join(PRESETS)}")
+    known = preset_names() if name is None else [name]
     if json:
-        chosen = [name] if name else list(PRESETS)
         emit(
             {
-                key: {option: told._asdict() for option, told in explained(key).items()}
-                for key in chosen
+                key: {option: entry._asdict() for option, entry in explained(key).items()}
+                for key in known
             }
         )
         return
@@ -37,12 +34,12 @@ def presets(
         rows = table("", "tuner", "what it does")
         rows.columns[1].justify = "left"
         rows.columns[1].no_wrap = False
-        for key, make in PRESETS.items():
-            rows.add_row(key, (inspect.getdoc(make) or "").split("\n")[0])
+        for key in known:
+            rows.add_row(key, (inspect.getdoc(find_preset(key)) or "").split("\n")[0])
         out.print(rows)
         return
-    out.print(inspect.getdoc(PRESETS[name]) or "")
-    rows = table("\nOptions (--set key=value)", "key", "default", "allowed", "what it is")
+    out.print(inspect.getdoc(find_preset(name)) or "")
+    rows = table("\nOptions (--set key=value)", "key", "default", "allowed", "meaning")
     for column in rows.columns[2:]:
         column.justify, column.no_wrap = "left", False
     for key, (default, allowed, meaning) in explained(name).items():
@@ -51,5 +48,5 @@ def presets(
 
 
 def shown(value: object) -> str:
-    """Return a default as one would type it."""
+    """Return a default as a user types it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -20,7 +20,9 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to; else report.html in the run."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Where to write; default: report.html in the run."
+        ),
     ] = None,
     json: o.Json = False,
 ) -> None:

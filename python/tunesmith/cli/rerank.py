@@ -7,17 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from tunesmith.checking import check_pools
 from tunesmith.cli import options as o
 from tunesmith.cli.console import (
     Watch,
     both,
     busy,
-    changed_of,
     emit,
     fail,
     note,
@@ -27,30 +25,27 @@ from tunesmith.cli.console import (
     tell_skipped,
     warn,
 )
+from tunesmith.cli.verdict import show_untuned, show_verdict
 from tunesmith.errors import InputError
-from tunesmith.features import Weights
+from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
+from tunesmith.learn.online import with_regime
+from tunesmith.learn.untuned import CONSENSUS
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner, preset_options
-from tunesmith.reading import check_copy, read_lists, read_weights, write_weights
 from tunesmith.report import Follow
-from tunesmith.report.wording import headline
-from tunesmith.reranking import Applied, apply_lines, apply_nbest
-from tunesmith.runs import fingerprint
+from tunesmith.rerank.applying import Applied, apply_lines, apply_nbest
+from tunesmith.rerank.checking import check_pools
 from tunesmith.runs.board import Board
-from tunesmith.tuning import Result
+from tunesmith.spaces.reading import check_copy, read_lists, read_weights, write_weights
+from tunesmith.tuning import Keep, Result
 from tunesmith.tuning import tune as tune_pools
-from tunesmith.untuned import CONSENSUS, START, described, is_alone
+from tunesmith.weights import Weights
 
 app = typer.Typer(
     help="Check n-best lists, tune weights on them, apply the weights.", no_args_is_help=True
 )
-
-MEASURE = "Is it better?"
-PLACES = {"lists": "the tuning lists", "folds": "held-out folds", "heldout": "held-out lists"}
-# Single features that are shown of those tried alone.
-SHOWN_ALONE = 5
 
 
 @app.command(
@@ -69,7 +64,7 @@ def check(
     *,
     reading: Reading,
 ) -> None:
-    """Say what is in n-best lists, what is wrong with them, what there is to gain."""
+    """Check n-best lists: their content, problems in them, and the possible gain."""
     asked = get_metric(metric)
     reading = o.with_columns(reading, asked)
     o.one_list(reading, nbest)
@@ -87,8 +82,8 @@ def check(
     show_lists(f"{title} ({kinds})", found)
     if measured is not None:
         scores = table(f"\n{measured.label}", "choice", "score")
-        told = found["scores"]
-        best = told["best_alone_name"]
+        scored = found["scores"]
+        best = scored["best_alone_name"]
         labels = {
             "worst": "worst",
             "first": "first",
@@ -98,8 +93,8 @@ def check(
             "headroom": "headroom",
         }
         for key, label in labels.items():
-            if told[key] is not None:
-                scores.add_row(label, f"{told[key]:.2f}")
+            if scored[key] is not None:
+                scores.add_row(label, f"{scored[key]:.2f}")
         out.print(scores)
         out.print(found["scores"]["signature"], style="dim")
     show_features(found["feature_table"], show)
@@ -108,7 +103,7 @@ def check(
 
 
 def show_lists(title: str, found: dict[str, Any]) -> None:
-    """Print how many there are of what."""
+    """Print the sizes of the lists."""
     facts = table(title, "", "", header=False)
     for key in ("sentences", "hypotheses", "distinct_texts", "features", "columns"):
         value = len(found[key]) if key == "columns" else found[key]
@@ -164,25 +159,17 @@ def tune(
     metric: o.MetricName = "bleu",
     out_file: o.OutFile = None,
     set_: o.TunerOptions = None,
+    regime: o.Regime = None,
     threads: o.Threads = 0,
     json: o.Json = False,
-    folds: Annotated[
-        int,
-        typer.Option(
-            "--folds",
-            metavar="K",
-            min=0,
-            help="Hold out each of K parts of the lists in turn.",
-            rich_help_panel=MEASURE,
-        ),
-    ] = 0,
+    folds: o.Folds = 0,
     heldout: Annotated[
         list[Path] | None,
         typer.Option(
             "--heldout",
             metavar="NBEST",
-            help="Lists to score, not to learn from.",
-            rich_help_panel=MEASURE,
+            help="Lists to score, not to tune on.",
+            rich_help_panel=o.MEASURE,
         ),
     ] = None,
     heldout_reference: Annotated[
@@ -191,30 +178,14 @@ def tune(
             "--heldout-reference",
             metavar="FILE",
             help="References of the held-out lists, unless JSONL lists have them.",
-            rich_help_panel=MEASURE,
+            rich_help_panel=o.MEASURE,
         ),
     ] = None,
-    second_metric: Annotated[
-        str | None,
-        typer.Option(
-            "--second-metric",
-            metavar="NAME",
-            help="A metric that is watched, not tuned.",
-            rich_help_panel=MEASURE,
-        ),
-    ] = None,
+    second_metric: o.SecondMetric = None,
     weights: o.StartWeights = None,
     bound: o.Bound = None,
     fix: o.Fix = None,
-    keep: Annotated[
-        str,
-        typer.Option(
-            "--keep",
-            metavar="WHICH",
-            help="Epoch to keep: best, last or heldout.",
-            rich_help_panel=o.WEIGHTS,
-        ),
-    ] = "best",
+    keep: o.Kept = Keep.BEST,
     force: Annotated[
         bool,
         typer.Option(
@@ -227,15 +198,7 @@ def tune(
     run: o.Run = None,
     resume: o.Resume = False,
     tensorboard: o.Tensorboard = None,
-    seeds: Annotated[
-        int,
-        typer.Option(
-            "--seeds",
-            metavar="N",
-            help="Runs with different seeds, to be averaged.",
-            rich_help_panel=o.RUNS,
-        ),
-    ] = 1,
+    seeds: o.Seeds = 1,
     seed: o.Seed = 1,
     source: Annotated[
         Path | None,
@@ -249,22 +212,19 @@ def tune(
     *,
     reading: Reading,
 ) -> None:
-    """Learn weights that make the best hypothesis of each list score highest.
+    """Learn weights that rank the best hypothesis of each list first.
 
     Ends with the scores of the first-ranked, the tuned and the oracle choices,
     of held-out lists (--folds or --heldout), of a second metric, and with tests
-    of significance against the best of what needs no tuning: the start,
-    consensus, a single feature. Without --folds or --heldout they speak only of
-    the lists that were learnt from. Weights that are no good (all zero,
-    unchanged, worse than the start) are refused with exit code 1.
+    of significance against the best choice without tuning: the start,
+    consensus, a single feature. Without --folds or --heldout the tests hold
+    only for the tuning lists. Weights that are all zero, unchanged or worse than
+    the start are refused with exit code 1.
     """
     if resume and run is None:
         raise InputError("--resume without --run", remedy="name the run directory")
-    if keep not in ("best", "last", "heldout"):
-        raise InputError(f"--keep {keep}", remedy="use best, last or heldout")
-    kept: Literal["best", "last", "heldout"] = keep  # type: ignore[assignment]
     settings = o.settings(set_)
-    make_tuner(tuner, settings)
+    algorithm = with_regime(make_tuner(tuner, settings), regime)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
     measured = get_metric(metric)
@@ -286,22 +246,19 @@ def tune(
         for each in metrics:
             o.referenced(each, read.pools)
         if heldout:
-            told = read_lists(heldout, heldout_reference or None, None, held_reading)
-            tell_skipped(told.skipped)
-            held = told.pools
+            read_held = read_lists(heldout, heldout_reference or None, None, held_reading)
+            tell_skipped(read_held.skipped)
+            held = read_held.pools
             o.referenced(measured, held, "--heldout-reference")
     if start is not None:
         read.pools.check_names(start, learnt=True)
-        tell_unknown(start, Applied(met=set(read.pools.names)).unknown(start))
+        tell_unknown(start, Applied(features=set(read.pools.names)).unknown(start))
     config = None
     if run is not None:
         files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
         files += [path for path in (source, weights) if path is not None]
         config = {
             **inputs(files, reading),
-            "fix": fix or [],
-            "bound": bound or [],
-            "second_metric": second_metric,
         }
     with (
         Watch(epochs(tuner, settings)) as watch,
@@ -313,12 +270,13 @@ def tune(
             tuner,
             measured,
             options=settings,
+            tuner=algorithm,
             start=start,
-            heldout=held,
+            heldout=[] if held is None else held,
             folds=folds,
             seeds=seeds,
             seed=seed,
-            keep=kept,
+            keep=keep,
             bounds=bounds,
             fixed=fixed,
             second_metric=watched,
@@ -353,13 +311,13 @@ def tune(
     elif result.refused is not None:
         fail(
             f"refused: {result.refused} (another tuner, start or option may help; --force writes "
-            "the weights all the same)",
+            "the weights anyway)",
             1,
         )
 
 
 def epochs(tuner: str, settings: dict[str, str]) -> int | None:
-    """Return how many epochs a run has at most, for the progress bar."""
+    """Return the maximum number of epochs of a run, for the progress bar."""
     given = preset_options(tuner) | settings
     if "restarts" in given:
         return int(given["restarts"]) + int(given["wide"]) + 1
@@ -367,13 +325,13 @@ def epochs(tuner: str, settings: dict[str, str]) -> int | None:
 
 
 def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
-    """Return what a resumed run knows its input by: content, and how it was read."""
-    told = [*files, *map(Path, reading.features.values())]
-    told += [Path(file) for file in reading.columns.values() if file is not None]
-    # A folder is the files in it; what came through a pipe cannot be looked at again.
+    """Return fingerprints by which a resumed run recognises its inputs, and how they were read."""
+    paths = [*files, *map(Path, reading.features.values())]
+    paths += [Path(file) for file in reading.columns.values() if file is not None]
+    # A folder stands for its files; a pipe cannot be read again.
     single = [
         path
-        for file in told
+        for file in paths
         if not is_stream(file)
         for path in (sorted(p for p in file.rglob("*") if p.is_file()) if file.is_dir() else [file])
     ]
@@ -389,7 +347,7 @@ def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
 
 
 def tell_unknown(weights: Weights, unknown: Sequence[str]) -> None:
-    """Warn of weights that count for nothing."""
+    """Warn of weights without a feature in the lists."""
     if unknown:
         shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
         known = sum(1 for value in weights.values() if value) - len(unknown)
@@ -399,7 +357,7 @@ def tell_unknown(weights: Weights, unknown: Sequence[str]) -> None:
 
 
 def show_result(result: Result) -> None:
-    """Print what tuning found."""
+    """Print the result of tuning."""
     rows = table(f"{result.tuner} for {result.metric}", "", "score", header=False)
     rows.add_row("start", f"{result.start:.2f}")
     rows.add_row("tuned", f"{result.tuned:.2f}", style="bold")
@@ -420,55 +378,6 @@ def show_result(result: Result) -> None:
     show_verdict(result)
     show_weights(result.weights)
     out.print(f"\n{result.seconds:.2f} s", style="dim")
-
-
-def show_untuned(result: Result) -> None:
-    """Print the scores of what needs no tuning: start, consensus, the best single features."""
-    where = PLACES[result.significance["on"]]
-    rows = table(f"\nWithout tuning, on {where}", "", "score", header=False)
-    scores = result.baselines
-    alone = [name for name in scores if is_alone(name)]
-    for name in [START, CONSENSUS, *alone[:SHOWN_ALONE]]:
-        if name in scores:
-            best = "bold" if name == result.significance["against"] else None
-            rows.add_row(described(name), f"{scores[name]:.2f}", style=best)
-    out.print(rows)
-    if len(alone) > SHOWN_ALONE:
-        out.print(f"… and {len(alone) - SHOWN_ALONE} more features alone (--json)", style="dim")
-    if len(alone) < len(result.weights):
-        out.print(
-            f"{len(alone)} of {len(result.weights):,} features were tried alone: those that at "
-            "least half of the lists have",
-            style="dim",
-        )
-
-
-def show_verdict(result: Result) -> None:
-    """Print whether tuning beats what needs none, the tests behind it, and what changed."""
-    tests = result.significance
-    on, against = tests["on"], tests["against"]
-    worst = max(tests[test]["p"] for test in ("bootstrap", "randomisation"))
-    out.print(f"\n{headline(result.verdict, against, on, worst)}.", style="bold")
-    compared = {against: tests} if against == START else {against: tests, START: tests["start"]}
-    for name, found in compared.items():
-        boot, shuffled = found["bootstrap"], found["randomisation"]
-        out.print(
-            f"against {described(name)}, on {PLACES[on]}: {boot['difference']:+.2f} "
-            f"[{boot['ci'][0]:+.2f}, {boot['ci'][1]:+.2f}]\n"
-            f"p = {boot['p']:.3g} (paired bootstrap), "
-            f"p = {shuffled['p']:.3g} (approximate randomisation)"
-        )
-    if against != START:
-        out.print(
-            f"{described(against)} was chosen by its score on the same sentences, which favours it",
-            style="dim",
-        )
-    if tests["chosen_there"]:
-        out.print(
-            "the epoch was chosen on the held-out lists, which favours the tuned weights",
-            style="dim",
-        )
-    out.print(f"{changed_of(result.changed)}, on {PLACES[on]}")
 
 
 @app.command(
@@ -512,7 +421,7 @@ def apply(
 ) -> None:
     """Choose the best hypothesis of each list: one line per sentence on stdout."""
     o.writable(nbest_out, folder=True)
-    # No weights at all leave every list in its own order.
+    # Without weights every list keeps its order.
     vector = Weights({}) if weights is None else read_weights(weights)
     if nbest_out is None:
         applied = Applied()
@@ -529,7 +438,7 @@ def apply(
 
 @contextmanager
 def _ended_at_once() -> Iterator[None]:
-    """Let an interruption end the process: the core does not hear it while it waits for input."""
+    """Let an interruption end the process: the core ignores it while it waits for input."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield

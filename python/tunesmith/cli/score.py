@@ -9,8 +9,8 @@ import typer
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, out, table
-from tunesmith.reading import read_outputs
-from tunesmith.significance import confidence
+from tunesmith.metrics.significance import confidence
+from tunesmith.spaces.reading import read_outputs
 
 EXAMPLES = (
     "Examples:\n\n"

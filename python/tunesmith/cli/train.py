@@ -75,17 +75,19 @@ def train(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Regular expressions, one per line, of text that is kept as it is, in place of "
+            help="Regular expressions, one per line, of text that is kept unchanged, in place of "
             "those for addresses, paths, tags and numbers.",
         ),
     ] = None,
-    longest: Annotated[int, typer.Option(metavar="N", help="Words in a sentence at most.")] = 100,
-    ratio: Annotated[float, typer.Option(metavar="N", help="Length ratio at most.")] = 9.0,
+    longest: Annotated[
+        int, typer.Option(metavar="N", help="Maximum number of words in a sentence.")
+    ] = 100,
+    ratio: Annotated[float, typer.Option(metavar="N", help="Maximum length ratio.")] = 9.0,
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Source text to tell the coverage of.")
+        Path | None, typer.Option(metavar="FILE", help="Source text to report the coverage of.")
     ] = None,
     dev_target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its translation: tell the perplexity.")
+        Path | None, typer.Option(metavar="FILE", help="Its translation: report the perplexity.")
     ] = None,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="For sorting, as in 500M; the rest goes to disk.")
@@ -95,9 +97,9 @@ def train(
 ) -> None:
     """Train a model from two aligned texts: alignment, language model, rules.
 
-    How text is tokenised and cased is found out from a sample, and told, unless options say it.
+    Tokenisation and case are detected from a sample and reported, unless options give them.
 
-    A training that was stopped goes on after its last finished stage when it is started again.
+    A stopped training continues after its last finished stage when it is started again.
     """
     o.one_of("kind", kind, KINDS)
     o.one_of("tokenize", tokenize or "none", TOKENIZERS)
@@ -143,12 +145,12 @@ def train(
     rows.columns[2].justify = "left"
     rows.columns[2].no_wrap = False
     for name, facts in summary["stages"].items():
-        told = ", ".join(
+        details = ", ".join(
             f"{key} {_shown(value)}"
             for key, value in facts.items()
             if key not in ("seconds", "messages") and value not in ({}, [], 0)
         )
-        rows.add_row(name, f"{facts['seconds']:.2f}", told)
+        rows.add_row(name, f"{facts['seconds']:.2f}", details)
     out.print(rows)
     sizes = table("\nFiles", "file", "MB")
     for name, size in summary["files"].items():
@@ -158,7 +160,7 @@ def train(
 
 
 class Bars:
-    """A bar for each stage on a terminal; elsewhere a line when it is done."""
+    """Shows a bar for each stage on a terminal, elsewhere a line when it is done."""
 
     def __init__(self) -> None:
         self._progress = progress(
@@ -177,7 +179,7 @@ class Bars:
         self._progress.stop()
 
     def __call__(self, news: News) -> None:
-        """Take note of what a stage tells."""
+        """Show the progress of a stage."""
         if news.stage not in self._bars:
             self._bars[news.stage] = self._progress.add_task(news.stage, total=None, step="")
         bar = self._bars[news.stage]
@@ -205,7 +207,7 @@ def _rounded(value: object) -> object:
 
 
 def _warn(stages: dict[str, dict[str, Any]]) -> None:
-    """Say what stages left out or had to assume."""
+    """Warn of sentence pairs that stages skipped and of values that they assumed."""
     for name, facts in stages.items():
         for message in facts.get("messages", []):
             warn(f"{name}: {message}")

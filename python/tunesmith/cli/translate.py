@@ -17,15 +17,15 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from tunesmith._core import Derivation
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_skipped, warn
+from tunesmith.decode.markup import MARKUP
+from tunesmith.decode.model_weights import templates_of, without_effect
+from tunesmith.decode.translation import KINDS, Model, Pace, Translation, Translator
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
-from tunesmith.markup import MARKUP
-from tunesmith.model_weights import templates_of, without_effect
-from tunesmith.reading import read_weights
+from tunesmith.formats.streams import batches
 from tunesmith.spaces import Positions, Spaces
-from tunesmith.streams import batches
-from tunesmith.translation import KINDS, Model, Pace, Translation, Translator
+from tunesmith.spaces.reading import read_weights
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -125,7 +125,7 @@ def translate(
         typer.Option(
             "--tokenized",
             metavar="",
-            help="Words go in and come out as the model has them.",
+            help="Input and output are words of the model.",
             rich_help_panel=TEXT,
         ),
     ] = False,
@@ -150,7 +150,7 @@ def translate(
 ) -> None:
     """Translate text, a sentence per line, in order, as it comes.
 
-    Raw text goes in and comes out: it is prepared and restored as the model says.
+    Input and output are raw text: the model's preparation is applied and reversed.
     """
     if set_:
         raise InputError("--set is for options of tuners", remedy=f"write --search {set_[0]}")
@@ -160,12 +160,14 @@ def translate(
             remedy="name MODEL, --moses INI or --cdec-grammar FILE, one of them",
         )
     if cdec_grammar is None and (lm is not None or cdec_weights is not None):
-        raise InputError("--lm and --cdec-weights are of a grammar", remedy="give --cdec-grammar")
+        raise InputError(
+            "--lm and --cdec-weights belong to a grammar", remedy="give --cdec-grammar"
+        )
     if cdec_weights is not None and weights is not None:
         raise InputError("both --weights and --cdec-weights", remedy="give one of them")
     o.one_of("mbr", mbr, ("bleu",))
     if alpha is not None and mbr is None:
-        raise InputError("--alpha is of --mbr", remedy="give --mbr bleu, or leave --alpha out")
+        raise InputError("--alpha belongs to --mbr", remedy="give --mbr bleu, or leave --alpha out")
     if mbr is not None and (json or explain):
         raise InputError("--mbr gives text only", remedy="leave --json and --explain out")
     if (nbest > 0) != (nbest_out is not None) and not (mbr is not None and nbest_out is None):
@@ -197,7 +199,7 @@ def translate(
             loaded = Model.of_cdec(cdec_grammar, lm, read_weights(chosen), cache, note)
         else:
             assert model is not None
-            # Turned on here, so that the files are loaded once.
+            # Turn templates on here, so that the files are loaded once.
             named = [] if given is None else templates_of(given)
             loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
     if given is None and not loaded.tuned:
@@ -228,7 +230,7 @@ def translate(
 
 @dataclass(slots=True)
 class Lost(Report):
-    """A report that knows the numbers of bad lines."""
+    """A report that keeps the numbers of bad lines."""
 
     lines: set[int | None] = field(default_factory=set)
 
@@ -240,7 +242,7 @@ class Lost(Report):
 
 @dataclass(frozen=True)
 class Answers:
-    """What is printed, and written, for lines."""
+    """Prints and writes the translations of lines."""
 
     translator: Translator
     how: dict[str, Any]
@@ -252,7 +254,7 @@ class Answers:
     explain: bool
 
     def give(self, first: int, lines: list[str]) -> None:
-        """Answer lines, the first of them with this number; those before a bad one all the same."""
+        """Translate lines from this number on; print those before a bad one, too."""
         try:
             self._give(first, lines)
         except InputError as error:
@@ -265,7 +267,7 @@ class Answers:
         if self.lists is not None:
             pools = self.translator.nbest(lines, self.nbest, links=True, **how)
             self.lists.add(pools.core)
-            # Bad lines have been counted; those who look again must not.
+            # Bad lines are already counted: do not count them again.
             how["report"] = Report(how["report"].skip_bad)
         if self.mbr:
             sources = self._agreed(lines, how)
@@ -282,20 +284,20 @@ class Answers:
                 )
 
     def _agreed(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
-        """Print what all agree with most, and return the words of the lines."""
+        """Print the consensus translations, and return the words of the lines."""
         translator = self.translator
         agreed: Spaces = (
             translator.nbest(lines, self.nbest, **how)
             if self.nbest
             else translator.forests(lines, **how)
         )
-        # A few lines have few of the sparse features that the weights know.
+        # A few lines have only few of the sparse features with weights.
         weights = agreed.vector(translator.weights, partial=True)
         chosen = agreed.consensus(weights, self.alpha, how["threads"])
         return self._printed(agreed, chosen)
 
     def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
-        """Print the best translations in the form that is wanted; as `_agreed`."""
+        """Print the best translations in the requested form; return as `_agreed` does."""
         details = 2 if self.explain else int(self.json)
         found = self.translator.batch(lines, details=details, unique=True, **how)
         lost = self.how["report"].lines
@@ -317,17 +319,17 @@ class Answers:
 
 
 def tell_unknown(names: list[str], file: str | None, where: str | None) -> None:
-    """Warn of weights without effect; `where` says how templates are turned on, if they can be."""
+    """Warn of weights without effect; `where` says where to turn templates on, if possible."""
     if names:
         warn(without_effect(names, file, where))
-        # What has been told is not to be told again whenever such weights are used.
+        # Do not repeat the warning whenever such weights are used.
         warnings.simplefilter("ignore", WithoutEffect)
 
 
 def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield batches with the numbers of their first lines; a terminal sees how far it is."""
+    """Yield batches with the numbers of their first lines; show progress on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
-    # Where translations go to the same terminal they are progress enough.
+    # Translations on the same terminal show enough progress.
     with progress(*columns, hidden=sys.stdout.isatty()) as bar:
         task = bar.add_task("", total=None)
         first = 1
@@ -340,7 +342,7 @@ def _watched(parts: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
 def described(found: Translation, translator: Translator, explain: bool) -> dict[str, Any]:
     """Return a translation as `--json` prints it."""
     best = found.derivations[0] if found.derivations else None
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "translation": found.text,
         "score": found.score,
         "features": {} if best is None else translator.features(best),
@@ -351,7 +353,7 @@ def described(found: Translation, translator: Translator, explain: bool) -> dict
         "pieces": found.pieces,
     }
     if explain:
-        told["derivations"] = [
+        record["derivations"] = [
             {
                 "target": each.text,
                 "score": each.score,
@@ -360,11 +362,11 @@ def described(found: Translation, translator: Translator, explain: bool) -> dict
             }
             for each in found.derivations
         ]
-    return told
+    return record
 
 
 def show(number: int, found: Translation, translator: Translator) -> None:
-    """Print how a translation came about."""
+    """Print how a translation was derived."""
     out.print(f"{number}: {found.text}", style="bold")
     if not found.derivations:
         out.print("no translation\n" if found.score is None else "", style="dim")
@@ -402,7 +404,7 @@ def show_phrases(found: Translation, derivation: Derivation) -> None:
 
 
 def show_loss(best: dict[str, float], other: dict[str, float]) -> None:
-    """Print what a derivation lost, and won, by each feature."""
+    """Print how much a derivation lost or gained by each feature."""
     names = dict.fromkeys([*best, *other])
     lost = {name: other.get(name, 0.0) - best.get(name, 0.0) for name in names}
     rows = table("", "lost by", "contribution")

@@ -15,7 +15,6 @@ from tunesmith.cli.console import (
     Watch,
     both,
     busy,
-    changed_of,
     emit,
     fail,
     note,
@@ -25,26 +24,27 @@ from tunesmith.cli.console import (
     warn,
 )
 from tunesmith.cli.translate import tell_unknown
-from tunesmith.drivers import with_regime
+from tunesmith.cli.verdict import show_verdict
+from tunesmith.decode.markup import refuse_lattice
+from tunesmith.decode.model_weights import Kind, templates_of
+from tunesmith.decode.moses import read_config
+from tunesmith.decode.templates import SETS
+from tunesmith.decode.translation import KINDS, WEIGHTS, Model
 from tunesmith.errors import InputError
-from tunesmith.features import Weights
+from tunesmith.files.fingerprint import CHECKED, fingerprint
 from tunesmith.formats import read_references
-from tunesmith.live import LiveResult, tune_live
-from tunesmith.markup import refuse_lattice
+from tunesmith.learn.online import with_regime
 from tunesmith.metrics import get_metric
-from tunesmith.model_weights import Kind, templates_of
-from tunesmith.moses import read_config
 from tunesmith.presets import make_tuner
-from tunesmith.reading import check_copy, read_weights, write_weights
 from tunesmith.report import Follow
-from tunesmith.runs import fingerprint
 from tunesmith.runs.board import Board
-from tunesmith.runs.config import CHECKED
-from tunesmith.sources import Command, Live, Source, SpaceName
-from tunesmith.templates import SETS
+from tunesmith.sources import Command, Live, Source
+from tunesmith.sources.live import SpaceName
+from tunesmith.spaces.reading import check_copy, read_weights, write_weights
 from tunesmith.training.model import check_templates, read_model
-from tunesmith.translation import KINDS, WEIGHTS, Model
-from tunesmith.tuning import Keep
+from tunesmith.tuning import Keep, Result
+from tunesmith.tuning import tune as learn
+from tunesmith.weights import Weights
 
 EXAMPLES = (
     "Examples:\n\n"
@@ -58,17 +58,17 @@ EXAMPLES = (
     "tunesmith presets lists the tuners, tunesmith presets mert the options of one."
 )
 HELDOUT = "give both: --heldout SOURCE REFERENCE"
-# Length of lists, and decodings, at most.
+# Upper limit of --nbest and --epochs.
 MOST = 1_000_000
-# Templates that look at what only one kind of rules has.
+# Templates that apply to only one kind of rules.
 ONLY_FOR: dict[str, Kind] = {"order": "phrase", "distortion": "hiero"}
 
 
 class PairsCommand(TyperCommand):
-    """Lets `--heldout` be followed by two files, which Typer has no words for."""
+    """Lets `--heldout` take two files, repeatedly, which Typer cannot express."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put an option before the second of the two. Refuses files that no option is for."""
+        """Insert an option before the second file; raise for files without an option."""
         ctx.allow_extra_args = True
         left = super().parse_args(ctx, args if ctx.resilient_parsing else paired(args))
         if left and not ctx.resilient_parsing:
@@ -81,9 +81,9 @@ class PairsCommand(TyperCommand):
 
 
 def paired(args: Sequence[str]) -> list[str]:
-    """Return words in which `--heldout` has one file, and an option of its own has the second.
+    """Return words where `--heldout` takes one file and `--heldout-reference` the second.
 
-    Refuses `--heldout` without a file.
+    Raise if `--heldout` has no file.
 
     >>> paired(["tune", "--heldout=a", "b", "--heldout", "c", "d"])[1:5]
     ['--heldout', 'a', '--heldout-reference', 'b']
@@ -157,18 +157,10 @@ def tune(
             metavar="N",
             min=1,
             max=MOST,
-            help="Decodings of a batch tuner (25), passes of an online one (the preset's) at most.",
+            help="Maximum of decodings (batch tuners: 25) or passes (online: the preset's).",
         ),
     ] = None,
-    regime: Annotated[
-        str | None,
-        typer.Option(
-            "--regime",
-            metavar="TEXT",
-            help="How an online tuner uses threads: batch=20, shards=2,mix=5, delay=3 or "
-            "delay=3,ordered=false.",
-        ),
-    ] = None,
+    regime: o.Regime = None,
     merged: Annotated[
         bool,
         typer.Option(
@@ -185,7 +177,7 @@ def tune(
         typer.Option(
             "--space",
             metavar="NAME",
-            help="What the tuner sees of all decodings: their lists, or their forests.",
+            help="What the tuner uses of all decodings: lists or forests.",
             rich_help_panel=o.MODEL,
         ),
     ] = "list",
@@ -196,7 +188,7 @@ def tune(
             metavar="K",
             min=1,
             max=MOST,
-            help="Length of lists: 100, or what an online tuner asks for.",
+            help="Length of lists; default: 100, or the length that an online tuner needs.",
             rich_help_panel=o.MODEL,
         ),
     ] = None,
@@ -218,7 +210,7 @@ def tune(
         typer.Option(
             "--command",
             metavar="TEXT",
-            help="Any decoder in place of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
+            help="Any decoder instead of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
             rich_help_panel=o.MODEL,
         ),
     ] = None,
@@ -227,16 +219,16 @@ def tune(
         typer.Option(
             "--tokenized",
             metavar="",
-            help="Source and references are in the model's words already.",
+            help="Source and references are already words of the model.",
             rich_help_panel=o.MODEL,
         ),
     ] = False,
     bound: o.Bound = None,
     fix: o.Fix = None,
-    keep: Annotated[
-        str,
-        typer.Option("--keep", metavar="WHICH", help="Decoding to keep: best, last or heldout."),
-    ] = "best",
+    keep: o.Kept = Keep.BEST,
+    folds: o.Folds = 0,
+    seeds: o.Seeds = 1,
+    second_metric: o.SecondMetric = None,
     seed: o.Seed = 1,
     run: o.Run = None,
     resume: o.Resume = False,
@@ -246,11 +238,11 @@ def tune(
 
     Batch tuners (mert, pro, kbmira, rampion, risk) decode, add to the lists,
     optimise, again; online tuners (mira, rm, adagrad, arow, …) decode sentence
-    by sentence with the weights of the moment.
+    by sentence with the current weights.
 
     Ends when a decoding brings nothing new, or after --epochs; the weights whose
-    own decoding scored best are kept. Weights that are no good (unchanged, all
-    zero, worse than the start) are refused with exit code 1.
+    own decoding scored best are kept. Weights that are unchanged, all zero or
+    worse than the start are refused with exit code 1.
     """
     if sum(each is not None for each in (model, moses, command)) != 1:
         raise InputError(
@@ -272,7 +264,6 @@ def tune(
             remedy="leave --kind out: it is for a MODEL that has both kinds of rules",
         )
     o.one_of("space", space, ("list", "forest"))
-    o.one_of("keep", keep, ("best", "last", "heldout"))
     held = held_out(heldout or [], heldout_reference or [])
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
@@ -331,23 +322,25 @@ def tune(
         **({} if weights is None else {"start weights": weights}),
         **decoder_files(model, kind, moses, weights is None),
     }
-    kept: Keep = keep  # type: ignore[assignment]
     with (
         Watch() as watch,
         Follow(run) as follow,
         Board(tensorboard) as board,
     ):
-        result = tune_live(
+        result = learn(
             corpus(source, reference),
-            start,
             tuner,
             measured,
+            start=start,
             options=settings,
             tuner=algorithm,
             heldout=[corpus(text, references) for text, references in held.items()],
+            folds=folds,
+            seeds=seeds,
+            second_metric=second_metric,
             iterations=epochs,
             seed=seed,
-            keep=kept,
+            keep=keep,
             bounds=o.bounds(bound),
             fixed=o.fixed(fix),
             threads=threads,
@@ -360,19 +353,19 @@ def tune(
         )
     if result.idle_limits:
         warn(
-            f"limits without effect, for no feature is called {', '.join(result.idle_limits)} "
+            f"limits without effect, because no feature is called {', '.join(result.idle_limits)} "
             "(correct the names)"
         )
     if out_file is not None and result.refused is None:
         write_weights(_to_write(result.weights, out_file, absent), out_file, ini)
     if json:
-        emit({**result.to_json(), "weights": result.weights})
+        emit(result.to_json())
     else:
         show(result, list(held))
         if out_file is not None and result.refused is None:
             note(f"weights written to {out_file}")
         elif run is None and result.refused is None:
-            note("the weights are kept nowhere else (--out FILE or --run DIR writes them down)")
+            note("the weights are not saved (use --out FILE or --run DIR)")
         if run is not None:
             note(f"{run / 'report.html'} shows the run")
     if result.refused is not None:
@@ -380,14 +373,14 @@ def tune(
 
 
 def _to_write(weights: Weights, path: Path, absent: Sequence[str]) -> Weights:
-    """Return the weights without those that a configuration of Moses has no features for."""
+    """Return the weights without those that have no feature in a configuration of Moses."""
     if path.suffix != ".ini" or not absent:
         return weights
     return Weights({name: weight for name, weight in weights.items() if name not in absent})
 
 
 def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
-    """Warn, when a run begins, of weights and limits that no list of a command has features for."""
+    """Warn, when a run begins, of weights and limits without a feature in a command's lists."""
     if event["event"] == "start":
         tell_unknown(event.get("idle_weights", []), file, None)
         if names := event.get("idle_limits"):
@@ -395,7 +388,7 @@ def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
 
 
 def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, list[Path]]:
-    """Return the references of each held-out source. Refuses a source without one."""
+    """Return the references of each held-out source; raise if a source has none."""
     if len(sources) != len(references):
         raise InputError(
             f"{len(sources)} held-out sources and {len(references)} references",
@@ -408,7 +401,7 @@ def held_out(sources: Sequence[Path], references: Sequence[Path]) -> dict[Path, 
 
 
 def kind_of(model: Path, kind: str | None) -> Kind:
-    """Return the kind of rules that is taken of a model."""
+    """Return the kind of rules that is used of a model."""
     held = read_model(model)["files"]
     return next(
         name for name, (rules, _) in KINDS.items() if kind in (None, name) and rules in held
@@ -416,7 +409,7 @@ def kind_of(model: Path, kind: str | None) -> Kind:
 
 
 def tell_without_effect(features: Sequence[str], kind: Kind) -> None:
-    """Warn of templates that are turned on and have no feature in rules of this kind."""
+    """Warn of templates that are turned on but have no features in rules of this kind."""
     sets = {known.name: known.templates for known in SETS}
     for name in dict.fromkeys(each for given in features for each in sets.get(given, [given])):
         if ONLY_FOR.get(name, kind) != kind:
@@ -429,7 +422,7 @@ def tell_without_effect(features: Sequence[str], kind: Kind) -> None:
 def text_files(
     source: Path, references: Sequence[Path], heldout: Mapping[Path, Sequence[Path]]
 ) -> dict[str, Path]:
-    """Return the texts by what they are for."""
+    """Return the text files by role."""
     files = {"source": source, **_numbered("reference", references)}
     for number, (text, others) in enumerate(heldout.items(), 1):
         name = f"held-out {number}"
@@ -444,9 +437,9 @@ def _numbered(name: str, paths: Sequence[Path]) -> dict[str, Path]:
 def decoder_files(
     model: Path | None, kind: str | None, moses: Path | None, own: bool
 ) -> dict[str, Path]:
-    """Return the files that a decoder reads; `own` says whether the model's weights are among them.
+    """Return the files that a decoder reads; with `own`, including the model's weights.
 
-    What a command reads is not known.
+    The files that a command reads are unknown.
     """
     if moses is not None:
         config = read_config(moses)
@@ -461,7 +454,7 @@ def decoder_files(
 
 
 def inputs(files: Mapping[str, Path]) -> dict[str, Any]:
-    """Return what a resumed run knows its inputs by; what came through a pipe is gone."""
+    """Return fingerprints by which a resumed run recognises its inputs; pipes have none."""
     return {
         name: fingerprint(path, ends=path.suffix in CHECKED)
         for name, path in files.items()
@@ -472,7 +465,7 @@ def inputs(files: Mapping[str, Path]) -> dict[str, Any]:
 def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[str]]]:
     """Return sentences and their references, without blank ones.
 
-    Refuses a sentence all of whose references are blank, and files of unequal length.
+    Raise if all references of a sentence are blank, or if files differ in length.
     """
     lines = list(Lines(source))
     for number, line in enumerate(lines, 1):
@@ -486,7 +479,7 @@ def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[st
             "the reference is blank" if len(references) == 1 else "all references are blank",
             str(references[0]),
             found.index([]) + 1,
-            remedy="fill it in, or take the line out of source and references",
+            remedy="fill it in, or remove the line from source and references",
         )
     if len(found) != len(lines):
         raise InputError(
@@ -497,28 +490,37 @@ def texts(source: Path, references: list[Path]) -> tuple[list[str], list[list[st
     return lines, found
 
 
-def show(result: LiveResult, heldout: list[Path]) -> None:
-    """Print what was found."""
+def show(result: Result, heldout: list[Path]) -> None:
+    """Print the result."""
     rows = table(f"{result.tuner} for {result.metric}", "text", "start", "tuned")
     rows.add_row("tuning", f"{result.start:.2f}", f"{result.tuned:.2f}", style="bold")
-    for path, before, after in zip(heldout, result.heldout_start, result.heldout, strict=True):
-        rows.add_row(path.name, f"{before:.2f}", f"{after:.2f}")
+    if not heldout and result.heldout is not None:
+        rows.add_row("held-out folds", f"{result.heldout_start:.2f}", f"{result.heldout:.2f}")
+    if len(result.runs) > 1:
+        rows.add_row("runs", "", " ".join(f"{score:.2f}" for score in result.runs))
+    if result.second is not None:
+        second = result.second
+        label = f"{second['name']}, not tuned"
+        rows.add_row(label, f"{second['start']:.2f}", f"{second['tuned']:.2f}")
+    if heldout:
+        scores = zip(heldout, result.heldout_start_all, result.heldout_all, strict=True)
+        for path, before, after in scores:
+            rows.add_row(path.name, f"{before:.2f}", f"{after:.2f}")
     out.print(rows)
     curve = " ".join(f"{score:.2f}" for score in result.curve)
     facts: dict[str, Any] = {
         "after each decoding": curve,
-        "weights that are not zero": f"{result.nonzero:,}",
+        "weights that are not zero": f"{result.weights.nonzero:,}",
         "seconds": seconds(result),
     }
     for name, value in facts.items():
         out.print(f"{name}: {value}", style="dim")
-    if result.changed is not None:
-        out.print(changed_of(result.changed))
+    show_verdict(result)
     show_weights(result.weights)
 
 
-def seconds(result: LiveResult) -> str:
-    """Return the time of a run and of its parts; those of threads side by side add up to more."""
+def seconds(result: Result) -> str:
+    """Return the time of a run and of its parts; parts of parallel threads add up to more."""
     decode, optimise = result.decode_seconds, result.optimise_seconds
     if decode + optimise > result.seconds:
         return (

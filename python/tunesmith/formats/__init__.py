@@ -1,4 +1,4 @@
-"""N-best lists, references and weights in the formats that people have."""
+"""N-best lists, references and weights in common file formats."""
 
 from tunesmith.formats import espnet, fairseq, flat, jsonl, kaldi, nemo  # noqa: F401
 from tunesmith.formats.base import (
@@ -9,7 +9,7 @@ from tunesmith.formats.base import (
     Lists,
     Sentence,
     Skipped,
-    Source,
+    TextFile,
     find,
     names,
     register,
@@ -27,7 +27,7 @@ from tunesmith.formats.nbest import (
 )
 from tunesmith.formats.references import References, carried_references, read_references
 
-# Read and written in the core; here for their names.
+# The core reads and writes these; registering them makes their names known.
 for _name in NATIVE:
     register(Format(_name, columns=True, extra=True))
 
@@ -44,7 +44,7 @@ __all__ = [
     "References",
     "Sentence",
     "Skipped",
-    "Source",
+    "TextFile",
     "carried_references",
     "detect",
     "find",

@@ -1,4 +1,4 @@
-"""What a format is: a function from lines to hypotheses, and perhaps one for the way back."""
+"""The parts of a format: a function that reads hypotheses, and perhaps one that writes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tunesmith import plugins
 from tunesmith._core import Lines, Pools
 from tunesmith.errors import InputError
 
 Path = str | PathLike[str]
 
-# The reasons under which bad input is counted; the same words as in the core.
+# Reasons for skipping input, in the words of the core.
 FIELDS = "missing fields"
 NUMBER = "text where a number should be"
 INFINITE = "NaN or infinity"
@@ -30,12 +31,12 @@ UTF8 = "invalid UTF-8"
 ORDER = "ids out of order"
 
 AS_JSONL = "use --out-format jsonl"
-"""The way out for what another format cannot hold."""
+"""The remedy in errors about data that a format cannot hold."""
 
 
 @dataclass(slots=True)
 class Hypothesis:
-    """One hypothesis; ``sentence`` is its number from zero, or its key."""
+    """One hypothesis; ``sentence`` is its number, counted from zero, or its key."""
 
     sentence: int | str
     text: str
@@ -47,7 +48,7 @@ class Hypothesis:
 
 @dataclass(slots=True)
 class Empty:
-    """A sentence whose list may stay empty, and the texts that go along."""
+    """The start of a list, which may stay empty, with the sentence's source and references."""
 
     sentence: int | str
     source: str | None = None
@@ -56,16 +57,16 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The list that was begun is complete: nothing need be read to know that."""
+    """The current list is complete; yielded before the next line is read."""
 
 
 Item = Hypothesis | Empty | End | None
-"""What a format's ``read`` yields; ``None`` stands for a hypothesis that was reported as bad."""
+"""What a format's ``read`` yields; ``None`` replaces a hypothesis that was reported as bad."""
 
 
 @dataclass(slots=True)
 class Skipped:
-    """Lines left out for one reason, with the first of them."""
+    """The number of lines skipped for one reason, and the error of the first one."""
 
     reason: str
     count: int
@@ -77,7 +78,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Report:
-    """Stops at the first bad line, or counts what is left out."""
+    """Raises at the first bad line, or counts the lines that are skipped."""
 
     skip_bad: bool = False
     skipped: dict[str, Skipped] = field(default_factory=dict)
@@ -88,7 +89,7 @@ class Report:
         self.note(reason, error)
 
     def note(self, reason: str, error: InputError) -> None:
-        """Counts what is left out in any case."""
+        """Count a line that is skipped even without ``skip_bad``."""
         if reason in self.skipped:
             self.skipped[reason].count += 1
         else:
@@ -97,15 +98,15 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a reader may want to know beyond the path."""
+    """Options that some readers need beside the path."""
 
     per_sentence: int | None = None
     keep_blank: bool = False
     feature_files: Mapping[str, Path] = field(default_factory=dict)
 
 
-class Source:
-    """The lines of a file for a format's ``read``, and the place to report bad ones."""
+class TextFile:
+    """A text file that a format reads line by line; it reports bad lines."""
 
     def __init__(self, path: Path, report: Report, options: Options) -> None:
         self.path = fspath(path)
@@ -114,11 +115,11 @@ class Source:
         self.line: int | None = None
 
     def __iter__(self) -> Iterator[str]:
-        """Every line that is text; one that is not UTF-8 is reported and left out."""
+        """Yield every valid line; report and skip lines that are not UTF-8."""
         return (line for line in self.lines() if line is not None)
 
     def lines(self) -> Iterator[str | None]:
-        """Every line; ``None`` in place of one that is not UTF-8."""
+        """Yield every line; ``None`` for a line that is not UTF-8, after reporting it."""
         lines = Lines(self.path)
         while True:
             try:
@@ -127,7 +128,7 @@ class Source:
                 return
             except InputError as error:
                 self.line = error.line
-                # Only such a line can be stepped over; a damaged archive ends the file.
+                # Reading can go on after bad UTF-8, but not after a damaged archive.
                 if not error.message.startswith(UTF8):
                     raise
                 self.report.bad(UTF8, error)
@@ -136,20 +137,20 @@ class Source:
             self.line = lines.line
             yield text
 
-    def open(self, path: Path) -> Source:
-        """Another file of the same list."""
-        return Source(path, self.report, self.options)
+    def open(self, path: Path) -> TextFile:
+        """Return another file of the same list."""
+        return TextFile(path, self.report, self.options)
 
     def error(self, message: str, remedy: str) -> InputError:
-        """An error at the current line."""
+        """Return an error at the current line."""
         return InputError(message, self.path, self.line, remedy)
 
     def bad(self, reason: str, message: str, remedy: str) -> None:
-        """Reports the current line as bad: raises, or counts it and returns."""
+        """Report the current line as bad: raise, or count it if bad lines are skipped."""
         self.report.bad(reason, self.error(message, remedy))
 
     def number(self, text: str, what: str) -> float | None:
-        """A finite number, or ``None`` after reporting why it is none."""
+        """Return a finite number, or ``None`` after reporting that the text is not one."""
         value = parse_number(text)
         if value is None:
             self.bad(NUMBER, f"the {what} {shown(text)} is not a number", "write a number")
@@ -162,7 +163,7 @@ class Source:
 
 
 def parse_number(text: str) -> float | None:
-    """What a decimal number says; ``None`` for text. Underscores and foreign digits are text."""
+    """Return a decimal number, or ``None``; underscores and non-ASCII digits are not accepted."""
     if not text.isascii() or "_" in text:
         return None
     try:
@@ -172,36 +173,36 @@ def parse_number(text: str) -> float | None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path can be read only once: the standard input or a pipe."""
+    """Return whether a path can be read only once: the standard input or a pipe."""
     if fspath(path) == "-":
         return True
     try:
         mode = FilePath(path).stat().st_mode
     except (OSError, ValueError):
-        # Whoever opens it says what is wrong.
+        # The caller that opens it raises the error.
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def unpacked(name: str) -> str:
-    """A file's name without the ending that says how it is packed."""
+def without_compression(name: str) -> str:
+    """Return a file name without its compression suffix."""
     return re.sub(r"\.(gz|zst)$", "", name)
 
 
 def keyed_line(line: str) -> tuple[str, str]:
-    """Key and text of a ``key text`` line, whatever white space divides them."""
+    """Return key and text of a ``key text`` line, split at any white space."""
     key, *text = line.strip().split(None, 1)[:2] or [""]
     return key, text[0] if text else ""
 
 
 def shown(text: str) -> str:
-    """A token as an error shows it: quoted and short."""
+    """Return a token quoted and shortened, for error messages."""
     return '"' + (text if len(text) <= 40 else text[:40] + "…") + '"'
 
 
 @dataclass(slots=True)
 class Sentence:
-    """One list on its way into a file."""
+    """One list to write."""
 
     index: int
     key: str
@@ -212,7 +213,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Pools on their way into a file: a new order, more named scores, texts that go along."""
+    """Pools to write, with an optional new order, more named scores, sources and references."""
 
     pools: Pools
     order: NDArray[np.int64] | None = None
@@ -222,11 +223,11 @@ class Lists:
     first_id: int = 0
 
     def names(self) -> list[str]:
-        """Every feature that may occur, the new scores among them."""
+        """Return the names of all features, including the new scores."""
         return [*self.pools.names, *self.scores]
 
     def sizes(self) -> set[int]:
-        """How many hypotheses the lists have."""
+        """Return the set of list lengths."""
         starts = self.pools.starts
         ranks = np.arange(self.pools.hypotheses) if self.order is None else np.asarray(self.order)
         home = np.searchsorted(starts, ranks, side="right") - 1
@@ -273,7 +274,7 @@ class Lists:
             )
 
 
-Read = Callable[[Source], Iterable[Item]]
+Read = Callable[[TextFile], Iterable[Item]]
 Write = Callable[[Lists, str], None]
 
 
@@ -281,12 +282,12 @@ Write = Callable[[Lists, str], None]
 class Format:
     """A named format.
 
-    ``read`` yields hypotheses, those of a sentence together; ``None`` stands for one that was
-    reported as bad, so that files with one number per hypothesis stay in step. ``write`` writes
-    the whole of ``Lists`` to a path. ``features`` are the only features the format can hold,
-    ``None`` where it can hold any; ``columns`` and ``extra`` say whether it can hold those.
-    ``ends`` says that ``read`` yields the lists in their order, each with an ``End`` behind it, so
-    that a list can be answered before the next one comes.
+    ``read`` yields the hypotheses of one sentence after the other. It yields ``None`` for a
+    hypothesis that was reported as bad, so that files with one number per hypothesis stay aligned.
+    ``write`` writes all ``Lists`` to a path. ``features`` are the only features that the format can
+    hold, ``None`` if it can hold any; ``columns`` and ``extra`` say whether it can hold those.
+    ``ends`` says that ``read`` yields the lists in order and an ``End`` after each, so that a list
+    can be processed before the next one arrives.
     """
 
     name: str
@@ -297,14 +298,14 @@ class Format:
     extra: bool = False
     ends: bool = False
     keyed_files: bool = False
-    """Files of numbers belong to hypotheses by key; the format opens them itself."""
+    """The format itself opens files of numbers and matches them with hypotheses by key."""
 
 
 _formats: dict[str, Format] = {}
 
 
 def register(format: Format) -> Format:
-    """Makes a format known by its name; refuses a name that is taken."""
+    """Register a format under its name; raise if the name is taken."""
     if format.name in _formats:
         raise ValueError(f"format {format.name} is already registered")
     _formats[format.name] = format
@@ -312,38 +313,41 @@ def register(format: Format) -> Format:
 
 
 def names() -> list[str]:
-    """The names of all formats."""
+    """Return the names of all formats."""
+    plugins.load("formats")
     return sorted(_formats)
 
 
 def find(name: str) -> Format:
-    """The format of that name; refuses one that does not exist."""
+    """Return the format with this name; raise if there is none."""
+    if name not in _formats:
+        plugins.load("formats")
     if name not in _formats:
         raise InputError(f"no format is called {name}", remedy=f"use one of {', '.join(names())}")
     return _formats[name]
 
 
 def total(hypothesis: Hypothesis) -> float | None:
-    """The score of a format that has only one: the total, else the feature of that name."""
+    """Return the one score of a hypothesis: the total, or else the feature ``score``."""
     if hypothesis.score is not None:
         return hypothesis.score
     return hypothesis.features.get("score")
 
 
 def needed_total(sentence: Sentence, hypothesis: Hypothesis, path: str) -> float:
-    """The score of a format that cannot do without; refuses a hypothesis that has none."""
+    """Return the score for a format that requires one; raise if the hypothesis has none."""
     score = total(hypothesis)
     if score is None:
         raise InputError(
             f"a hypothesis of sentence {sentence.key} has no score",
             path,
-            remedy=f"{AS_JSONL}, which does without",
+            remedy=f"{AS_JSONL}, which needs no score",
         )
     return score
 
 
 def plain_key(sentence: Sentence, path: str) -> str:
-    """The key for a ``key text`` line; refuses one that such a line cannot hold."""
+    """Return the key for a ``key text`` line; raise if such a line cannot hold it."""
     if not sentence.key or re.search(r"\s", sentence.key):
         raise InputError(
             f"the key {sentence.key!r} is blank or holds white space",
@@ -354,7 +358,7 @@ def plain_key(sentence: Sentence, path: str) -> str:
 
 
 def short(value: float) -> float:
-    """The number with the fewest digits that is the same in 32 bits, as files had it."""
+    """Return the number with the fewest digits that is the same 32-bit float."""
     for digits in (6, 7, 8):
         rounded = float(f"{value:.{digits}g}")
         if np.float32(rounded) == value:
@@ -363,7 +367,7 @@ def short(value: float) -> float:
 
 
 def one_line(sentence: Sentence, path: str, *texts: Any) -> None:
-    """Refuses what a line of text cannot hold."""
+    """Raise if a text contains a line break."""
     for text in texts:
         if any(mark in str(text) for mark in "\n\r"):
             raise InputError(

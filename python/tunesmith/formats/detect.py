@@ -1,4 +1,4 @@
-"""Finding out what format a file is in: by its content, then by its name."""
+"""Detection of a file's format: by its content, then by its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from tunesmith._core import Lines
 from tunesmith.errors import InputError
-from tunesmith.formats.base import UTF8, Path, is_stream, parse_number, unpacked
+from tunesmith.formats.base import UTF8, Path, is_stream, parse_number, without_compression
 
 _FAIRSEQ = re.compile(r"[STHDPA]-\d+\t")
 _KALDI = re.compile(r"\S+-\d+(\s|$)")
@@ -21,12 +21,12 @@ _GLUED_BARS = re.compile(r"(?<!\|)\|\|\|(?!\|)")
 
 
 def detect(path: Path) -> str:
-    """The name of the format; refuses what it cannot tell, and what is read only once."""
+    """Return the name of a file's format; raise for pipes and for folders of unknown layout."""
     name = fspath(path)
     if is_stream(name):
         what = "the standard input" if name == "-" else "a pipe"
         raise InputError(
-            f"the format of {what} cannot be told",
+            f"the format of {what} cannot be detected",
             None if name == "-" else name,
             remedy="name it with --format",
         )
@@ -39,18 +39,18 @@ def detect(path: Path) -> str:
         raise InputError(
             "no hypotheses: the file is empty",
             name,
-            remedy="check that the program that makes the list ran",
+            remedy="check that the program that writes the list succeeded",
         )
     found = _detect_lines(head)
     if found is None:
         found = {".jsonl": "jsonl", ".json": "espnet1", ".tsv": "nemo-tsv"}.get(
-            FilePath(unpacked(name)).suffix, "flat"
+            FilePath(without_compression(name)).suffix, "flat"
         )
     return found
 
 
 def _text(name: str) -> Iterator[str]:
-    """The lines that are text; whether the others may be skipped is for the reader to say."""
+    """Yield the valid lines; the reader decides later whether to skip the others."""
     lines = Lines(name)
     while True:
         try:
@@ -66,13 +66,13 @@ def _detect_folder(folder: FilePath) -> str:
     inside = [path.name for path in folder.iterdir()]
     if any(re.fullmatch(r"\d+best_recog|output\.\d+", name) for name in inside):
         return "espnet"
-    stems = [unpacked(name) for name in inside]
+    stems = [without_compression(name) for name in inside]
     if "words_text" in stems:
         return "kaldi"
     if "hyps.txt" in stems:
         return "flat"
     raise InputError(
-        "is a directory, and of no known layout",
+        "is a directory of unknown layout",
         str(folder),
         remedy="name a file inside it, or a directory with 1best_recog, words_text or hyps.txt",
     )
@@ -108,13 +108,16 @@ def _detect_json(first: str, head: list[str]) -> str:
 
 
 def _fields(line: str) -> list[str]:
-    """The fields of a `|||` line as the core splits it: at glued bars if others are too few."""
+    """Return the fields of a `|||` line as the core splits it: at glued bars if it must."""
     fields = _BARS.split(line)
     return fields if len(fields) >= 4 else _GLUED_BARS.split(line)
 
 
 def _detect_bars(head: list[str]) -> str:
-    """cdec and Travatar glue names to values, Moses does not; Travatar has the score first."""
+    """Return which `|||` format the lines are in.
+
+    cdec and Travatar write `name=value`, Moses writes `name= value`; Travatar puts the score first.
+    """
     for line in head:
         fields = [field.strip() for field in _fields(line)]
         for at, field in enumerate(fields[2:], 2):
@@ -122,7 +125,7 @@ def _detect_bars(head: list[str]) -> str:
             if any(token.endswith("=") and len(token) > 1 for token in tokens):
                 return "moses"
             pairs = [token.rpartition("=") for token in tokens]
-            # A segmentation looks the same, but counts words where cdec has names.
+            # A segmentation looks the same, but has word counts instead of names.
             if pairs and all(
                 name and not name[0].isdigit() and parse_number(value) is not None
                 for name, _, value in pairs

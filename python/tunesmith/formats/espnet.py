@@ -18,7 +18,7 @@ from tunesmith.formats.base import (
     Format,
     Hypothesis,
     Lists,
-    Source,
+    TextFile,
     keyed_line,
     one_line,
     plain_key,
@@ -30,31 +30,31 @@ from tunesmith.formats.folder import entries, new_folder
 from tunesmith.formats.jsonl import decode, numbers
 
 _RANK = re.compile(r"(\d+)best_recog")
-# A score is written as PyTorch prints it.
+# ESPnet writes a score as PyTorch prints it.
 _TENSOR = re.compile(r"tensor\(([^,)]*).*\)")
 FEATURES = frozenset({"score", "length"})
 
 Table = dict[str, Hypothesis | None]
-"""The hypotheses of one rank, by utterance; ``None`` for one that was reported as bad."""
+"""The hypotheses of one rank by utterance; ``None`` for one that was reported as bad."""
 
 
-def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
-    """A folder of ``Nbest_recog`` folders, or of ``output.1``, ``output.2``… that hold them.
+def read(file: TextFile) -> Iterator[Hypothesis | Empty | None]:
+    """Read a folder of ``Nbest_recog`` folders, or of ``output.1``, ``output.2``… with them inside.
 
-    ``score`` is the total and a feature, and so is any other file whose name ends in ``score``;
-    the number of tokens is the feature ``length``. Refuses a hypothesis without a score that
-    others have: it would count as zero.
+    ``score`` is the total and a feature. Other files whose names end in ``score`` are features. The
+    number of tokens is the feature ``length``. Raise if a hypothesis lacks a score that others
+    have: it would count as zero.
     """
-    root = FilePath(source.path)
+    root = FilePath(file.path)
     if not root.is_dir():
         raise InputError(
-            "is not a folder", source.path, remedy="name the folder that holds 1best_recog"
+            "is not a folder", file.path, remedy="name the folder that holds 1best_recog"
         )
     shards = sorted(root.glob("output.*"), key=lambda path: (len(path.name), path.name)) or [root]
-    tables = [{rank: _table(source, rank) for rank in _ranks(shard)} for shard in shards]
+    tables = [{rank: _table(file, rank) for rank in _ranks(shard)} for shard in shards]
     if not any(tables):
-        raise InputError("no 1best_recog in it", source.path, remedy="name the folder above it")
-    _refuse_missing(source, {rank: table for shard in tables for rank, table in shard.items()})
+        raise InputError("no 1best_recog in the folder", file.path, remedy="name the folder above")
+    _refuse_missing(file, {rank: table for shard in tables for rank, table in shard.items()})
     for shard in tables:
         for key in dict.fromkeys(key for table in shard.values() for key in table):
             yield Empty(key)
@@ -64,22 +64,22 @@ def read(source: Source) -> Iterator[Hypothesis | Empty | None]:
 
 
 def _ranks(folder: FilePath) -> list[FilePath]:
-    """The folders ``1best_recog``, ``2best_recog``… in it, in that order."""
+    """Return the folders ``1best_recog``, ``2best_recog``… in order."""
     found = {path: _RANK.fullmatch(path.name) for path in folder.iterdir() if path.is_dir()}
     ranks = {path: int(name[1]) for path, name in found.items() if name}
     return sorted(ranks, key=ranks.__getitem__)
 
 
-def _table(source: Source, folder: FilePath) -> Table:
-    """The hypotheses of one rank, with their scores and tokens."""
+def _table(file: TextFile, folder: FilePath) -> Table:
+    """Return the hypotheses of one rank, with their scores and tokens."""
     files = entries(folder)
     if "text" not in files:
-        raise InputError("no file text in it", str(folder), remedy="decode again")
+        raise InputError("no file text in the folder", str(folder), remedy="decode again")
     table: Table = {}
-    for _, key, text in _keyed(source.open(files["text"])):
+    for _, key, text in _keyed(file.open(files["text"])):
         table[key] = Hypothesis(key, text)
     for name in sorted(name for name in files if name.endswith("score")):
-        for lines, key, text in _keyed(source.open(files[name])):
+        for lines, key, text in _keyed(file.open(files[name])):
             tensor = _TENSOR.fullmatch(text)
             value = lines.number(tensor[1].strip() if tensor else text, "score")
             hypothesis = table.get(key)
@@ -90,7 +90,7 @@ def _table(source: Source, folder: FilePath) -> Table:
                 if name == "score":
                     hypothesis.score = value
     if "token" in files:
-        for _, key, text in _keyed(source.open(files["token"])):
+        for _, key, text in _keyed(file.open(files["token"])):
             hypothesis = table.get(key)
             if hypothesis is not None:
                 hypothesis.extra = text
@@ -98,37 +98,37 @@ def _table(source: Source, folder: FilePath) -> Table:
     return table
 
 
-def _refuse_missing(source: Source, tables: Mapping[FilePath, Table]) -> None:
-    """Reports hypotheses without a score that others have, and takes them out."""
+def _refuse_missing(file: TextFile, tables: Mapping[FilePath, Table]) -> None:
+    """Report and remove hypotheses that lack a score that others have."""
     good = [hypothesis for table in tables.values() for hypothesis in table.values() if hypothesis]
     names = {name for hypothesis in good for name in hypothesis.features} - {"length"}
     for folder, table in tables.items():
         for key, hypothesis in table.items():
             missing = sorted(names - hypothesis.features.keys()) if hypothesis else []
             if missing:
-                scores = source.open(folder / missing[0])
+                scores = file.open(folder / missing[0])
                 scores.bad(FIELDS, f"no score for {shown(key)}", "add it, or decode again")
                 table[key] = None
 
 
-def _keyed(source: Source) -> Iterator[tuple[Source, str, str]]:
-    """``key value`` lines, every key once."""
+def _keyed(file: TextFile) -> Iterator[tuple[TextFile, str, str]]:
+    """Yield file, key and value of ``key value`` lines; report keys given twice."""
     seen = set()
-    for line in source:
+    for line in file:
         key, value = keyed_line(line)
         if key in seen:
-            source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one line")
+            file.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one line")
         elif key:
             seen.add(key)
-            yield source, key, value
+            yield file, key, value
 
 
 def write(lists: Lists, path: str) -> None:
-    """``Nbest_recog/text``, ``score`` and, where tokens stand behind the score, ``token``.
+    """Write ``Nbest_recog/text``, ``score`` and, if hypotheses have tokens, ``token``.
 
-    Refuses lists where some have a score and some have none, as reading does.
+    Raise if some hypotheses have a score and some have none, as ``read`` does.
     """
-    # Files go by rank, lists by sentence.
+    # Files are ordered by rank, lists by sentence.
     sentences = list(lists)
     keys = [plain_key(sentence, path) for sentence in sentences]
     if len({total(each) is None for sentence in sentences for each in sentence.hypotheses}) > 1:
@@ -154,28 +154,30 @@ def write(lists: Lists, path: str) -> None:
                             tokens.write(f"{key} {hypothesis.extra}\n")
 
 
-def read_json(source: Source) -> Iterator[Hypothesis | Empty | None]:
-    """``{"utts": {key: {"output": [{"rec_text": …, "score": …}, …]}}}``, as decoding writes it."""
-    record = decode(source, "\n".join(source))
+def read_json(file: TextFile) -> Iterator[Hypothesis | Empty | None]:
+    """Read ``{"utts": {key: {"output": [{"rec_text": …, "score": …}, …]}}}`` of ESPnet 1."""
+    record = decode(file, "\n".join(file))
     utterances = {} if record is None else record.get("utts")
     if not isinstance(utterances, dict):
-        raise InputError("no utts in it", source.path, remedy="name the data.json of a decoding")
+        raise InputError(
+            "no utts in the file", file.path, remedy="name the data.json of a decoding"
+        )
     for key, utterance in utterances.items():
         yield Empty(key)
         output = utterance.get("output") if isinstance(utterance, dict) else None
         if not isinstance(output, list):
-            source.bad(FIELDS, f"no output for {shown(key)}", "decode again")
+            file.bad(FIELDS, f"no output for {shown(key)}", "decode again")
             continue
         for item in output:
-            yield _hypothesis(source, key, item)
+            yield _hypothesis(file, key, item)
 
 
-def _hypothesis(source: Source, key: str, item: Any) -> Hypothesis | None:
+def _hypothesis(file: TextFile, key: str, item: Any) -> Hypothesis | None:
     if not isinstance(item, dict) or not isinstance(item.get("rec_text"), str):
-        source.bad(FIELDS, f"no rec_text for {shown(key)}", "name the data.json of a decoding")
+        file.bad(FIELDS, f"no rec_text for {shown(key)}", "name the data.json of a decoding")
         return None
     given = item.get("score")
-    features = numbers(source, None if given is None else {"score": given}, "score")
+    features = numbers(file, None if given is None else {"score": given}, "score")
     if features is None:
         return None
     score = features.get("score")

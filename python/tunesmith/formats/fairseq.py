@@ -11,7 +11,7 @@ from tunesmith.formats.base import (
     Format,
     Hypothesis,
     Lists,
-    Source,
+    TextFile,
     needed_total,
     one_line,
     parse_number,
@@ -22,27 +22,27 @@ _TAGGED = re.compile(r"([A-Z]+)-(\d{1,18})(?:\t|$)")
 FEATURES = frozenset({"score", "length", "logprob", "logprob_min"})
 
 
-def read(source: Source) -> Iterator[Hypothesis | None]:
-    """``H-`` and ``D-`` lines give text and ``score``, ``P-`` lines the other features.
+def read(file: TextFile) -> Iterator[Hypothesis | None]:
+    """Read ``H-`` and ``D-`` lines for text and ``score``, ``P-`` lines for the other features.
 
     The detokenised text of a ``D-`` line replaces that of the ``H-`` line before it. Sources,
-    targets, alignments and log lines are passed over, the latter counted.
+    targets, alignments and log lines are skipped; log lines are counted.
     """
     pending: Hypothesis | None = None
     detokenised = False
-    for line in source:
+    for line in file:
         tagged = _TAGGED.match(line)
         if tagged is None:
             if line.strip():
-                # Settings and summaries are part of every run's output.
+                # Every run prints its settings and a summary.
                 message = "not a line of a hypothesis"
-                source.report.note("other output", source.error(message, "nothing to do"))
+                file.report.note("other output", file.error(message, "nothing to do"))
             continue
         tag, sentence = tagged[1], int(tagged[2])
         if tag in ("H", "D"):
             fields = line.split("\t", 2)
             if len(fields) < 3:
-                source.bad(FIELDS, f"{tag} line without score or text", "separate them by tabs")
+                file.bad(FIELDS, f"{tag} line without score or text", "separate them by tabs")
                 yield None
                 continue
             if tag == "D" and pending and pending.sentence == sentence and not detokenised:
@@ -51,7 +51,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
                 continue
             if pending is not None:
                 yield pending
-            score = source.number(fields[1].strip(), "score")
+            score = file.number(fields[1].strip(), "score")
             pending, detokenised = None, tag == "D"
             if score is None:
                 yield None
@@ -59,7 +59,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
             pending = Hypothesis(sentence, fields[2], {"score": score}, score)
         elif tag == "P" and pending is not None and pending.sentence == sentence:
             _, _, extra = line.partition("\t")
-            values = [source.number(token, "token's score") for token in extra.split()]
+            values = [file.number(token, "token's score") for token in extra.split()]
             known = [value for value in values if value is not None]
             if len(known) < len(values):
                 pending = None
@@ -76,7 +76,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """``S-``, ``T-``, ``H-``, ``D-`` and ``P-`` lines, the last from what is behind the score."""
+    """Write ``S-``, ``T-``, ``H-``, ``D-`` and ``P-`` lines; ``P-`` lines hold ``extra``."""
     with AtomicWriter(path) as out:
         for sentence in lists:
             index = sentence.index

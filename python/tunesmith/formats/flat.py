@@ -16,7 +16,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
-    Source,
+    TextFile,
     one_line,
     register,
 )
@@ -25,66 +25,64 @@ from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 _SIDE = re.compile(r"(?P<name>.+)\.(?P<kind>scores|columns)(\.gz|\.zst)?")
 
 
-def per_sentence(source: Source) -> int:
-    """The number of hypotheses per sentence, which the file does not say."""
-    size = source.options.per_sentence
+def per_sentence(file: TextFile) -> int:
+    """Return the number of hypotheses per sentence; raise if the option is missing."""
+    size = file.options.per_sentence
     if size is None or size < 1:
         raise InputError(
-            "how many hypotheses a sentence has is not said",
-            source.path,
+            "the format needs the number of hypotheses per sentence",
+            file.path,
             remedy="give the number, for instance --per-sentence 10",
         )
     return size
 
 
-def fixed(source: Source, count: int, size: int) -> None:
-    """Refuses a last list that is too short."""
+def fixed(file: TextFile, count: int, size: int) -> None:
+    """Raise if the last list is too short."""
     if count % size:
-        source.line = count
-        raise source.error(
+        file.line = count
+        raise file.error(
             f"{count} hypotheses are not a multiple of {size} per sentence",
             "check --per-sentence",
         )
 
 
 def fixed_size(lists: Lists, path: str) -> None:
-    """Refuses lists of different lengths."""
+    """Raise if lists differ in length."""
     sizes = lists.sizes()
     if len(sizes) > 1:
         raise InputError(
-            f"lists of {min(sizes)} to {max(sizes)} hypotheses, and no ids to tell them apart",
+            f"lists have {min(sizes)} to {max(sizes)} hypotheses, but no ids",
             path,
             remedy=f"{AS_JSONL}, or make all lists equally long",
         )
 
 
-def read(source: Source) -> Iterator[Item]:
-    """A file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
+def read(file: TextFile) -> Iterator[Item]:
+    """Read a file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
 
     ``total.scores`` is the total; the other scores are features.
     """
-    folder = FilePath(source.path)
+    folder = FilePath(file.path)
     features: dict[str, Iterator[str | None]] = {}
     columns: dict[str, Iterator[str | None]] = {}
-    texts = source
-    files: dict[str, Source] = {}
+    texts = file
+    files: dict[str, TextFile] = {}
     if folder.is_dir():
         found = entries(folder)
         if "hyps.txt" not in found:
-            raise InputError(
-                "no hyps.txt in the folder", source.path, remedy="name the file itself"
-            )
-        texts = source.open(found["hyps.txt"])
+            raise InputError("no hyps.txt in the folder", file.path, remedy="name the file itself")
+        texts = file.open(found["hyps.txt"])
         for path in sorted(found.values()):
             side = _SIDE.fullmatch(path.name)
             if side:
-                files[side["name"]] = source.open(path)
+                files[side["name"]] = file.open(path)
                 kind = features if side["kind"] == "scores" else columns
                 kind[side["name"]] = files[side["name"]].lines()
-    size = per_sentence(source)
+    size = per_sentence(file)
     count = 0
     for line in texts.lines():
-        source.line = texts.line
+        file.line = texts.line
         values: dict[str, float | None] = {}
         for name, lines in [*features.items(), *columns.items()]:
             number = next(lines, "end")
@@ -94,7 +92,7 @@ def read(source: Source) -> Iterator[Item]:
                     "give one number per hypothesis",
                 )
             given = None if number is None else number.strip()
-            # A hypothesis may lack a value, which a blank line says.
+            # A blank line means that the hypothesis has no value.
             if given:
                 values[name] = files[name].number(given, "value")
             elif given is None:
@@ -125,7 +123,7 @@ def read(source: Source) -> Iterator[Item]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """A folder with ``hyps.txt``, ``NAME.scores`` per feature and ``NAME.columns`` per column."""
+    """Write a folder: ``hyps.txt``, ``NAME.scores`` per feature, ``NAME.columns`` per column."""
     fixed_size(lists, path)
     features, columns = lists.names(), lists.pools.columns
     if len({TOTAL, *features, *columns}) < 1 + len(features) + len(columns):

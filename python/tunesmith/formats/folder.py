@@ -1,4 +1,4 @@
-"""Lists that are folders: found by name whatever their packing, written whole or not at all."""
+"""Lists stored as folders: files found with or without compression, folders written atomically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
-from tunesmith.formats.base import AS_JSONL, unpacked
+from tunesmith.formats.base import AS_JSONL, without_compression
 
 MANY = 200
 TOTAL = "total"
@@ -19,15 +19,15 @@ TOTAL = "total"
 
 
 def entries(folder: Path) -> dict[str, Path]:
-    """The files of a folder by name, packed or not."""
+    """Return the files of a folder by name without compression suffix."""
     files = sorted(path for path in folder.iterdir() if path.is_file())
-    return {unpacked(path.name): path for path in files}
+    return {without_compression(path.name): path for path in files}
 
 
 def open_all(
     stack: ExitStack, folder: Path, files: Mapping[str, str], path: str
 ) -> dict[str, AtomicWriter]:
-    """A file for every name; refuses names that lead elsewhere, and more than can be open."""
+    """Open a file for every name; raise for names with a path and for too many files."""
     if len(files) > MANY:
         raise InputError(
             f"{len(files)} features are too many for a file each", path, remedy=AS_JSONL
@@ -44,7 +44,7 @@ def open_all(
 
 @contextmanager
 def new_folder(path: str) -> Iterator[Path]:
-    """A folder to fill, which takes its place at the end; refuses one that is there already."""
+    """Yield a folder to fill, then move it to `path`; raise if `path` exists."""
     target = Path(path)
     if target.exists():
         raise InputError("is there already", path, remedy="remove it or choose another name")
@@ -58,7 +58,7 @@ def new_folder(path: str) -> Iterator[Path]:
         try:
             yield scratch
         except InputError as error:
-            # The reader asked for the target and has never heard of the folder it grows in.
+            # Name the target in the error: the user does not know the temporary folder.
             place = (error.file or "").replace(str(scratch), path, 1) or None
             raise InputError(error.message, place, error.line, error.remedy) from error
         scratch.chmod(0o755)

@@ -19,14 +19,14 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
-    Source,
+    TextFile,
     register,
     shown,
 )
 
 
-def decode(source: Source, line: str) -> dict[str, Any] | None:
-    """The object of a line; ``None``, and reported, where it is none."""
+def decode(file: TextFile, line: str) -> dict[str, Any] | None:
+    """Return the object on a line, or ``None`` after reporting that there is none."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -38,13 +38,13 @@ def decode(source: Source, line: str) -> dict[str, Any] | None:
     try:
         record = json.loads(line, object_pairs_hook=distinct)
     except _TwiceError as error:
-        source.bad(TWICE, f"{shown(error.args[0])} is given twice", "give every name one value")
+        file.bad(TWICE, f"{shown(error.args[0])} is given twice", "give every name one value")
         return None
     except (ValueError, RecursionError) as error:
-        source.bad(FIELDS, f"not JSON: {json_reason(error)}", "write one JSON object per line")
+        file.bad(FIELDS, f"not JSON: {json_reason(error)}", "write one JSON object per line")
         return None
     if not isinstance(record, dict):
-        source.bad(FIELDS, "not a JSON object", "write one JSON object per line")
+        file.bad(FIELDS, "not a JSON object", "write one JSON object per line")
         return None
     return record
 
@@ -60,27 +60,25 @@ class _TwiceError(Exception):
     """A name occurs twice in an object."""
 
 
-def numbers(source: Source, record: Any, what: str) -> dict[str, float] | None:
-    """Named finite numbers; ``None``, and reported, where they are none."""
+def numbers(file: TextFile, record: Any, what: str) -> dict[str, float] | None:
+    """Return finite numbers by name, or ``None`` after reporting that one is not."""
     if record is None:
         return {}
     if not isinstance(record, dict):
-        source.bad(FIELDS, f"the {what} are not an object", f"write the {what} as name: number")
+        file.bad(FIELDS, f"the {what} are not an object", f"write the {what} as name: number")
         return None
     for name, value in record.items():
         if not is_number(value):
-            source.bad(NUMBER, f"{shown(name)} has no number", "give every name a number")
+            file.bad(NUMBER, f"{shown(name)} has no number", "give every name a number")
             return None
         if not _finite(value):
-            source.bad(
-                INFINITE, f"{shown(name)} is not a finite number", "leave out what is unknown"
-            )
+            file.bad(INFINITE, f"{shown(name)} is not a finite number", "leave out what is unknown")
             return None
     return {name: float(value) for name, value in record.items()}
 
 
 def is_number(value: Any) -> bool:
-    """JSON's true and false are no numbers, though Python's are."""
+    """Return whether a JSON value is a number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -91,12 +89,12 @@ def _finite(value: int | float) -> bool:
         return False
 
 
-def read(source: Source) -> Iterator[Item]:
+def read(file: TextFile) -> Iterator[Item]:
     unread: list[int] = []
     keyed = False
-    lines = (line for line in source.lines() if line is None or line.strip())
+    lines = (line for line in file.lines() if line is None or line.strip())
     for index, line in enumerate(lines):
-        record = record_of(source, line)
+        record = record_of(file, line)
         if record is None:
             unread.append(index)
             continue
@@ -104,65 +102,65 @@ def read(source: Source) -> Iterator[Item]:
         keyed = record.get("key") is not None
         if keyed:
             sentence = record["key"]
-        yield Empty(sentence, source_of(source, record), references_of(source, record))
+        yield Empty(sentence, source_of(file, record), references_of(file, record))
         listed = record.get("hypotheses")
         if not isinstance(listed, list):
-            source.bad(FIELDS, "no list of hypotheses", 'write "hypotheses": [{"text": …}]')
+            file.bad(FIELDS, "no list of hypotheses", 'write "hypotheses": [{"text": …}]')
             continue
         for item in listed:
-            yield _hypothesis(source, sentence, item)
+            yield _hypothesis(file, sentence, item)
         yield End()
     if not keyed:
-        # A line that cannot be read still counts as a sentence, or all others would shift.
+        # An unreadable line still counts as a sentence, or all later ones would shift.
         yield from map(Empty, unread)
 
 
-def record_of(source: Source, line: str | None) -> dict[str, Any] | None:
-    """The list of a line, its key text or not there; ``None``, and reported, where it is none."""
-    record = None if line is None else decode(source, line)
+def record_of(file: TextFile, line: str | None) -> dict[str, Any] | None:
+    """Return the record on a line, or ``None`` after reporting a bad record or key."""
+    record = None if line is None else decode(file, line)
     key = None if record is None else record.get("key")
     if key is not None and not isinstance(key, str):
-        source.bad(FIELDS, "the key is not text", 'write it in quotation marks: "key": "1"')
+        file.bad(FIELDS, "the key is not text", 'write it in quotation marks: "key": "1"')
         return None
     return record
 
 
-def references_of(source: Source, record: dict[str, Any]) -> list[str] | None:
-    """The references of a list; ``None`` where there are none, or, reported, they are no texts."""
+def references_of(file: TextFile, record: dict[str, Any]) -> list[str] | None:
+    """Return the references of a list; ``None`` if missing, or bad and reported."""
     texts = record.get("references")
     if texts is None:
         return None
     if not isinstance(texts, list) or not all(map(_is_text, texts)):
-        source.bad(FIELDS, "references are not a list of texts", 'write "references": ["…"]')
+        file.bad(FIELDS, "references are not a list of texts", 'write "references": ["…"]')
         return None
     return texts
 
 
-def source_of(source: Source, record: dict[str, Any]) -> str | None:
-    """The source of a list; ``None`` where there is none, or, reported, it is no text."""
+def source_of(file: TextFile, record: dict[str, Any]) -> str | None:
+    """Return the source of a list; ``None`` if missing, or bad and reported."""
     text = record.get("source")
     if text is not None and not _is_text(text):
-        source.bad(FIELDS, "the source is not text", 'write "source": "…"')
+        file.bad(FIELDS, "the source is not text", 'write "source": "…"')
         return None
     return text
 
 
 def _is_text(value: Any) -> bool:
-    """Half a character, as JSON's escapes can write it, is none."""
+    """Return whether a value is text without lone surrogates, which JSON can escape."""
     return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def _hypothesis(source: Source, sentence: int | str, item: Any) -> Hypothesis | None:
+def _hypothesis(file: TextFile, sentence: int | str, item: Any) -> Hypothesis | None:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str):
-        source.bad(FIELDS, "a hypothesis without text", 'write {"text": "…", "features": {…}}')
+        file.bad(FIELDS, "a hypothesis without text", 'write {"text": "…", "features": {…}}')
         return None
-    features = numbers(source, item.get("features"), "features")
-    columns = numbers(source, item.get("columns"), "columns")
+    features = numbers(file, item.get("features"), "features")
+    columns = numbers(file, item.get("columns"), "columns")
     given = item.get("score")
-    score = numbers(source, None if given is None else {"score": given}, "score")
+    score = numbers(file, None if given is None else {"score": given}, "score")
     extra = item.get("extra", "")
     if not isinstance(extra, str):
-        source.bad(FIELDS, "extra is not text", "write extra as text")
+        file.bad(FIELDS, "extra is not text", "write extra as text")
         return None
     if features is None or columns is None or score is None:
         return None

@@ -16,7 +16,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Lists,
     Path,
-    Source,
+    TextFile,
     keyed_line,
     one_line,
     plain_key,
@@ -28,39 +28,39 @@ from tunesmith.formats.folder import TOTAL, entries, new_folder, open_all
 _KEY = re.compile(r"(.+)-(\d+)")
 
 
-def keyed_numbers(source: Source) -> dict[str, float]:
-    """An archive of numbers: ``key number`` lines."""
+def keyed_numbers(file: TextFile) -> dict[str, float]:
+    """Return the numbers of an archive by key; its lines are ``key number``."""
     numbers: dict[str, float] = {}
-    for line in source:
+    for line in file:
         key, value = keyed_line(line)
         if not key:
             continue
         if key in numbers:
-            source.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one value")
+            file.bad(TWICE, f"the key {shown(key)} is given twice", "give every key one value")
             continue
-        number = source.number(value, "value")
+        number = file.number(value, "value")
         if number is not None:
             numbers[key] = number
     return numbers
 
 
-def read(source: Source) -> Iterator[Hypothesis | None]:
-    """A file of texts, or a folder with ``words_text`` and archives such as ``acwt``.
+def read(file: TextFile) -> Iterator[Hypothesis | None]:
+    """Read a file of texts, or a folder with ``words_text`` and archives such as ``acwt``.
 
     An archive named ``total`` gives the total; the others are features under their own names.
-    Refuses a hypothesis that one of them does not have: it would count as zero.
+    Raise if an archive lacks a hypothesis: the value would count as zero.
     """
-    texts = source
-    archives: dict[str, Path] = dict(source.options.feature_files)
-    if FilePath(source.path).is_dir():
-        found = entries(FilePath(source.path))
+    texts = file
+    archives: dict[str, Path] = dict(file.options.feature_files)
+    if FilePath(file.path).is_dir():
+        found = entries(FilePath(file.path))
         if "words_text" not in found:
-            raise InputError("no words_text in the folder", source.path, remedy="name the file")
-        texts = source.open(found.pop("words_text"))
+            raise InputError("no words_text in the folder", file.path, remedy="name the file")
+        texts = file.open(found.pop("words_text"))
         archives |= found
-    tables = {name: keyed_numbers(source.open(path)) for name, path in archives.items()}
+    tables = {name: keyed_numbers(file.open(path)) for name, path in archives.items()}
     for line in texts:
-        source.line = texts.line
+        file.line = texts.line
         key, text = keyed_line(line)
         if not key:
             continue
@@ -71,7 +71,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
             continue
         missing = [name for name in tables if name != TOTAL and key not in tables[name]]
         if missing:
-            archive = source.open(archives[missing[0]])
+            archive = file.open(archives[missing[0]])
             archive.bad(FIELDS, f"no value for {shown(key)}", "give every hypothesis a value")
             yield None
             continue
@@ -81,7 +81,7 @@ def read(source: Source) -> Iterator[Hypothesis | None]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """A folder with ``words_text``, an archive per feature, and ``total``."""
+    """Write a folder with ``words_text``, an archive per feature, and ``total``."""
     if TOTAL in lists.names() or "words_text" in lists.names():
         raise InputError("a feature is named like a file of the format", path, remedy="rename it")
     with new_folder(path) as folder, ExitStack() as files:

@@ -1,4 +1,4 @@
-"""Reading and writing of n-best lists in any format."""
+"""N-best lists read and written in any format."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tunesmith.formats.base import (
     Path,
     Report,
     Skipped,
-    Source,
+    TextFile,
     find,
     names,
     shown,
@@ -42,13 +42,13 @@ from tunesmith.formats.base import (
 from tunesmith.formats.detect import detect
 
 MISSING = 1_000_000
-"""Ids may leave out so many sentences in all; a larger gap is a damaged id."""
+"""Ids may skip at most this many sentences in all; a larger gap means a damaged id."""
 
 NATIVE = ("moses", "cdec", "travatar")
 
 
 class Nbest(NamedTuple):
-    """Lists, and what was left out of them."""
+    """Lists, and the lines that were skipped."""
 
     pools: Pools
     skipped: list[Skipped]
@@ -56,7 +56,7 @@ class Nbest(NamedTuple):
 
 @dataclass(slots=True)
 class Along:
-    """Texts that came with the lists, by sentence; ``None`` where there are none."""
+    """Sources and references that came with the lists; ``None`` if there are none."""
 
     sources: Sequence[str | None] | None = None
     references: Sequence[Sequence[str] | None] | None = None
@@ -67,15 +67,15 @@ Columns = Sequence[str] | Mapping[str, Path | None]
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read n-best files; the defaults find out what they can.
+    """Options for reading n-best files.
 
-    ``format`` is found out where it is not given. ``skip_bad`` leaves out bad hypotheses and counts
-    them, ``keep_blank`` keeps hypotheses without text. ``columns`` names features that are scores
-    to be tuned for, not features; a path for one says that a file has it, one number per hypothesis
-    in the order of the list. ``features`` adds features from such files. ``per_sentence`` is the
-    number of hypotheses per sentence for formats that do not say. ``keyed`` reads the ids of a
-    Moses, cdec or Travatar list as labels, ``first_id`` is the number of the first sentence there.
-    ``sentences`` is the number of sentences: lists missing at the end are then empty.
+    ``format`` is detected if not given. ``skip_bad`` skips and counts bad hypotheses,
+    ``keep_blank`` keeps hypotheses without text. ``columns`` names scores to tune for, which are
+    then not features; a path names a file with one number per hypothesis, in the list's order.
+    ``features`` adds features from such files. ``per_sentence`` is the number of hypotheses per
+    sentence for formats that need it. ``keyed`` reads the ids of a Moses, cdec or Travatar list as
+    keys, ``first_id`` is the id of the first sentence. ``sentences`` is the number of sentences:
+    lists missing at the end are then empty.
     """
 
     format: str | None = None
@@ -89,9 +89,9 @@ class Reading:
     sentences: int | None = None
 
     def read(self, path: Path, along: Along | None = None) -> Nbest:
-        """The lists of a file and what was left out; fills ``along`` with what a list carries.
+        """Return the lists of a file and the skipped lines; fill ``along`` with the lists' texts.
 
-        Refuses, with file, line and remedy, whatever is wrong with the file.
+        Raise an ``InputError`` with file, line and remedy if the file is bad.
         """
         name = self.format_of(path)
         if name in NATIVE:
@@ -99,46 +99,47 @@ class Reading:
             pools = reader.read()
             assert pools is not None, "a reader refuses an empty list"
             return Nbest(pools, [Skipped(*skip) for skip in reader.skipped])
-        source, builder = self._builder(path)
-        builder.fill(self._items(name, source))
+        file, builder = self._builder(path)
+        builder.fill(self._items(name, file))
         pools = builder.finish()
         if along is not None:
             places = pools.keys or range(pools.sentences)
             texts = [builder.begun.get(at, Empty(at)) for at in places]
             along.sources = [item.source for item in texts]
             along.references = [item.references for item in texts]
-        return Nbest(pools, list(source.report.skipped.values()))
+        return Nbest(pools, list(file.report.skipped.values()))
 
     def stream(
         self, path: Path, limit: int, skipped: list[Skipped] | None = None
     ) -> Iterator[Pools]:
-        """Lists that need not fit into memory, ``limit`` of them at a time, as soon as they are
-        complete; what was left out is added to ``skipped`` at the end.
+        """Yield at most ``limit`` lists at a time, as soon as they are complete.
 
-        A list of Moses, cdec or Travatar is complete when the next id comes or the file ends; one
-        of a format that says where lists end at once. Other formats, and what ``skip_bad`` or
-        ``sentences`` puts into an order only when all is known, come in one part.
+        The lists need not fit into memory. Skipped lines are added to ``skipped`` at the end.
+
+        A Moses, cdec or Travatar list is complete when the next id comes or the file ends. Formats
+        that mark the end of a list complete it at once. Other formats come in one part, and so do
+        the latter with ``skip_bad`` or ``sentences``, which need the whole file.
         """
         name = self.format_of(path)
-        told: list[Skipped] = []
+        found: list[Skipped] = []
         if name in NATIVE:
             reader = self._native(path, name)
             while (part := reader.read(limit)) is not None:
                 yield part
-            told = [Skipped(*skip) for skip in reader.skipped]
+            found = [Skipped(*skip) for skip in reader.skipped]
         elif find(name).ends and not self.skip_bad and self.sentences is None:
-            source, builder = self._builder(path)
-            yield from builder.parts(self._items(name, source), limit)
-            told = list(source.report.skipped.values())
+            file, builder = self._builder(path)
+            yield from builder.parts(self._items(name, file), limit)
+            found = list(file.report.skipped.values())
         else:
-            found = self.read(path)
-            yield found.pools
-            told = found.skipped
+            whole = self.read(path)
+            yield whole.pools
+            found = whole.skipped
         if skipped is not None:
-            skipped.extend(told)
+            skipped.extend(found)
 
     def format_of(self, path: Path) -> str:
-        """The name of a file's format; refuses what cannot be found out."""
+        """Return the name of a file's format; raise if it cannot be detected."""
         return self.format or detect(path)
 
     def _native(self, path: Path, name: str) -> _core.NbestReader:
@@ -157,14 +158,14 @@ class Reading:
             feature_files=[(feature, fspath(file)) for feature, file in self.features.items()],
         )
 
-    def _builder(self, path: Path) -> tuple[Source, _Builder]:
+    def _builder(self, path: Path) -> tuple[TextFile, _Builder]:
         options = Options(self.per_sentence, self.keep_blank, self.features)
-        source = Source(path, Report(self.skip_bad), options)
-        return source, _Builder(source, list(self.columns), self.sentences)
+        file = TextFile(path, Report(self.skip_bad), options)
+        return file, _Builder(file, list(self.columns), self.sentences)
 
-    def _items(self, name: str, source: Source) -> Iterator[Item]:
-        files = {column: file for column, file in self.columns.items() if file is not None}
-        return _items(find(name), source, files)
+    def _items(self, name: str, file: TextFile) -> Iterator[Item]:
+        files = {column: path for column, path in self.columns.items() if path is not None}
+        return _items(find(name), file, files)
 
 
 def read_nbest(
@@ -181,9 +182,9 @@ def read_nbest(
     first_id: int = 0,
     along: Along | None = None,
 ) -> Nbest:
-    """The lists of a file, and what was left out, read as a ``Reading`` of these options does.
+    """Return the lists of a file and the skipped lines; ``Reading`` explains the options.
 
-    ``along`` is filled with the sources and references that a list has in it, as JSONL may.
+    ``along`` receives the sources and references in the list, which JSONL may have.
     """
     wanted = dict.fromkeys(columns) if not isinstance(columns, Mapping) else dict(columns)
     reading = Reading(
@@ -203,16 +204,16 @@ def read_nbest(
 def read_stream(
     path: Path, format: str | None = None, *, limit: int, skip_bad: bool = False
 ) -> Iterator[Pools]:
-    """Lists that need not fit into memory, ``limit`` sentences at a time (``Reading.stream``).
+    """Yield ``limit`` lists at a time, which need not fit into memory (``Reading.stream``).
 
-    Refuses a format that is only read whole.
+    Raise for a format that must be read whole.
     """
     reading = Reading(format, skip_bad)
     name = reading.format_of(path)
     if name not in NATIVE and not find(name).ends:
         streamed = ", ".join(each for each in names() if each in NATIVE or find(each).ends)
         raise InputError(
-            f"lists in format {name} are only read whole",
+            f"lists in format {name} can only be read whole",
             fspath(path),
             remedy=f"use one of {streamed}",
         )
@@ -232,11 +233,11 @@ def write_nbest(
     first_id: int = 0,
     lossy: bool = False,
 ) -> None:
-    """Writes lists, whole or not at all.
+    """Write lists atomically.
 
     ``order`` gives the positions of the hypotheses in a new order, sentence by sentence;
-    ``scores`` are more named scores, one per hypothesis. ``sources`` and ``references`` go along
-    where the format has a place for them. Refuses what the format cannot hold, unless ``lossy``.
+    ``scores`` are more named scores, one per hypothesis. ``sources`` and ``references`` are written
+    if the format can hold them. Raise if the format cannot hold the features, unless ``lossy``.
     """
     target = fspath(path)
     more = dict(scores or {})
@@ -253,7 +254,7 @@ def write_nbest(
         return
     chosen = find(format)
     if chosen.write is None:
-        raise InputError(f"format {format} is only read", target, remedy=AS_JSONL)
+        raise InputError(f"format {format} can be read, not written", target, remedy=AS_JSONL)
     for name, values in more.items():
         if len(values) != pools.hypotheses:
             raise InputError(
@@ -268,7 +269,7 @@ def write_nbest(
 
 
 class NbestWriter:
-    """A Moses or cdec list that comes in parts; on leaving its block it is there whole, or not."""
+    """A context that writes a Moses or cdec list in parts; an error inside leaves no file."""
 
     def __init__(self, path: Path, format: str = "moses") -> None:
         self.format = format
@@ -276,7 +277,7 @@ class NbestWriter:
         self._out = _core.AtomicWriter(path)
 
     def add(self, pools: Pools) -> None:
-        """Writes the lists of the next sentences."""
+        """Write the lists of the next sentences."""
         with TemporaryDirectory() as folder:
             part = FilePath(folder, "part")
             _core.write_nbest(pools, part, self.format, first_id=self.sentences)
@@ -303,7 +304,7 @@ def _refuse_loss(format: Format, lists: Lists, path: str) -> None:
     if not format.columns:
         lost += [f"column {name}" for name in pools.columns]
     if not format.extra and any(pools.extra(at) for at in range(pools.hypotheses)):
-        lost.append("what stands behind the scores")
+        lost.append("text after the scores")
     if lost:
         first = ", ".join(lost[:3]) + (" and more" if len(lost) > 3 else "")
         raise InputError(
@@ -316,41 +317,41 @@ def _refuse_loss(format: Format, lists: Lists, path: str) -> None:
 class _Numbers:
     """A file with one number per hypothesis."""
 
-    def __init__(self, name: str, source: Source) -> None:
+    def __init__(self, name: str, file: TextFile) -> None:
         self.name = name
-        self.source = source
-        self.lines = source.lines()
+        self.file = file
+        self.lines = file.lines()
         self.count = 0
 
     def next(self) -> float | None:
         try:
             line = next(self.lines)
         except StopIteration:
-            self.source.line = self.count + 1
-            raise self.source.error(
+            self.file.line = self.count + 1
+            raise self.file.error(
                 f"the file ends after {self.count} lines, the list does not",
                 "give one number per hypothesis",
             ) from None
         self.count += 1
-        return None if line is None else self.source.number(line.strip(), f"value of {self.name}")
+        return None if line is None else self.file.number(line.strip(), f"value of {self.name}")
 
     def finish(self) -> None:
         for line in self.lines:
             if line is None or line.strip():
-                raise self.source.error(
+                raise self.file.error(
                     f"the file goes on after {self.count} lines, where the list ends",
                     "give one number per hypothesis",
                 )
 
 
-def _items(format: Format, source: Source, column_files: Mapping[str, Path]) -> Iterator[Item]:
-    """What a format reads, with the numbers of the files that go along."""
+def _items(format: Format, file: TextFile, column_files: Mapping[str, Path]) -> Iterator[Item]:
+    """Yield the items that a format reads, with numbers from column and feature files added."""
     if format.read is None:
-        raise InputError(f"format {format.name} is only written", source.path)
-    columns = [_Numbers(name, source.open(file)) for name, file in column_files.items()]
-    feature_files = {} if format.keyed_files else source.options.feature_files
-    features = [_Numbers(name, source.open(file)) for name, file in feature_files.items()]
-    for item in format.read(source):
+        raise InputError(f"format {format.name} can be written, not read", file.path)
+    columns = [_Numbers(name, file.open(path)) for name, path in column_files.items()]
+    feature_files = {} if format.keyed_files else file.options.feature_files
+    features = [_Numbers(name, file.open(path)) for name, path in feature_files.items()]
+    for item in format.read(file):
         if isinstance(item, Empty | End):
             yield item
             continue
@@ -362,7 +363,11 @@ def _items(format: Format, source: Source, column_files: Mapping[str, Path]) -> 
             continue
         twice = next((name for name in values if name in item.features), None)
         if twice is not None:
-            source.bad(TWICE, f"the list already has feature {twice}", "name the file otherwise")
+            file.bad(
+                TWICE,
+                f"the list already has feature {twice}",
+                "choose another name for the file's feature",
+            )
             continue
         item.features |= {name: value for name, value in values.items() if value is not None}
         item.columns |= {name: cell for name, cell in cells.items() if cell is not None}
@@ -372,10 +377,10 @@ def _items(format: Format, source: Source, column_files: Mapping[str, Path]) -> 
 
 
 class _Builder:
-    """Pools from hypotheses in the order of a file."""
+    """Builds pools from hypotheses in the order of a file."""
 
-    def __init__(self, source: Source, columns: list[str], sentences: int | None) -> None:
-        self.source = source
+    def __init__(self, file: TextFile, columns: list[str], sentences: int | None) -> None:
+        self.file = file
         self.columns = columns
         self.sentences = sentences
         self.builder = _core.PoolsBuilder(columns)
@@ -393,7 +398,7 @@ class _Builder:
                 self.add(item)
 
     def parts(self, items: Iterable[Item], limit: int) -> Iterator[Pools]:
-        """The lists that items make, ``limit`` at a time as each of them ends."""
+        """Yield lists, ``limit`` at a time, as they end."""
         filled = False
         for item in items:
             self.fill([item])
@@ -406,7 +411,7 @@ class _Builder:
             yield self.take()
 
     def take(self) -> Pools:
-        """The lists so far, to go on with the next ones."""
+        """Return the lists so far and begin new ones."""
         self.refuse_mixed()
         pools = self.builder.finish()
         self.builder = _core.PoolsBuilder(self.columns)
@@ -414,33 +419,33 @@ class _Builder:
         return pools
 
     def begin(self, item: Empty) -> None:
-        """Opens a new list; reports one whose key was there before, or the two would be merged."""
+        """Open a new list; report a repeated key, because the two lists would be merged."""
         self.repeated = None
         if item.sentence in self.places:
             self.repeated = item.sentence
             message = f"the key {shown(str(item.sentence))} is given twice"
-            self.source.bad(ORDER, message, "give every list a key of its own")
+            self.file.bad(ORDER, message, "give every list a key of its own")
         elif self.enter(item.sentence):
             self.begun[item.sentence] = item
 
     def enter(self, sentence: int | str) -> bool:
-        """Opens a list unless it is open; false, and reported, where that cannot be."""
+        """Open a list unless it is open; return False after reporting that it cannot be."""
         if sentence == self.current:
             return True
         if sentence in self.places:
             message = f"the list of sentence {sentence} was already left"
-            self.source.bad(ORDER, message, "bring the lines of a sentence together")
+            self.file.bad(ORDER, message, "bring the lines of a sentence together")
             return False
         if isinstance(sentence, int):
             limit = len(self.places) + MISSING if self.sentences is None else self.sentences
             if not 0 <= sentence < limit:
                 message = f"sentence {sentence} is past the last of {limit}"
-                self.source.bad(ORDER, message, "check the ids")
+                self.file.bad(ORDER, message, "check the ids")
                 return False
         try:
             self.builder.sentence(sentence if isinstance(sentence, str) else None)
         except UnicodeEncodeError:
-            self.source.bad(*_surrogate())
+            self.file.bad(*_surrogate())
             return False
         self.places[sentence] = len(self.places)
         self.kinds.add(type(sentence))
@@ -449,14 +454,14 @@ class _Builder:
 
     def add(self, item: Hypothesis) -> None:
         if item.sentence == self.repeated:
-            # Reported with its list.
+            # Its list was reported.
             return
-        if not item.text.strip() and not self.source.options.keep_blank:
-            # The sentence is known even if the hypothesis is not wanted.
+        if not item.text.strip() and not self.file.options.keep_blank:
+            # The sentence exists even if the hypothesis is skipped.
             if not self.enter(item.sentence):
                 return
             message = "the hypothesis has no text"
-            self.source.bad(BLANK, message, "take it out, or use --skip-bad or --keep-blank")
+            self.file.bad(BLANK, message, "take it out, or use --skip-bad or --keep-blank")
             return
         columns = item.columns | {
             name: item.features.pop(name) for name in self.columns if name in item.features
@@ -464,7 +469,7 @@ class _Builder:
         for value in [*item.features.values(), *columns.values()]:
             if not math.isfinite(value):
                 message = f"{value} is not a finite number"
-                self.source.bad(INFINITE, message, "give every hypothesis a finite value")
+                self.file.bad(INFINITE, message, "give every hypothesis a finite value")
                 return
         if not self.enter(item.sentence):
             return
@@ -472,26 +477,26 @@ class _Builder:
         try:
             self.builder.push(item.text, names, values, item.score, item.extra, columns)
         except UnicodeEncodeError:
-            self.source.bad(*_surrogate())
+            self.file.bad(*_surrogate())
         except InputError as error:
-            self.source.bad(INFINITE, error.message, error.remedy or "")
+            self.file.bad(INFINITE, error.message, error.remedy or "")
 
     def refuse_empty(self) -> None:
-        """Refuses a file without hypotheses."""
-        source, skipped = self.source, self.source.report.skipped
+        """Raise if the file has no hypotheses."""
+        file, skipped = self.file, self.file.report.skipped
         if self.builder.hypotheses == 0:
-            told = [skip for reason, skip in skipped.items() if reason != BLANK_LINE]
-            first = f", first left out: {told[0].first}" if told else ""
+            bad = [skip for reason, skip in skipped.items() if reason != BLANK_LINE]
+            first = f", first skipped line: {bad[0].first}" if bad else ""
             raise InputError(
-                f"no hypotheses{first}", source.path, remedy="check the file and its format"
+                f"no hypotheses{first}", file.path, remedy="check the file and its format"
             )
 
     def refuse_mixed(self) -> None:
-        """Refuses lists with a key beside lists without."""
+        """Raise if some lists have a key and some have none."""
         if len(self.kinds) > 1:
             raise InputError(
                 "some sentences have a key and some have none",
-                self.source.path,
+                self.file.path,
                 remedy="give all a key, or none",
             )
 
@@ -511,4 +516,4 @@ class _Builder:
 
 
 def _surrogate() -> tuple[str, str, str]:
-    return "invalid UTF-8", "a text holds half a character", "write whole characters"
+    return "invalid UTF-8", "a text contains a lone surrogate", "write whole characters"

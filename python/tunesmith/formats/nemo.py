@@ -15,7 +15,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
-    Source,
+    TextFile,
     needed_total,
     one_line,
     register,
@@ -26,39 +26,39 @@ from tunesmith.formats.jsonl import decode, numbers
 FEATURES = frozenset({"score"})
 
 
-def read(source: Source) -> Iterator[Item]:
-    """Lines with ``"beams": [["text", score], …]``; the key is the audio file with its offset."""
+def read(file: TextFile) -> Iterator[Item]:
+    """Read lines with ``"beams": [["text", score], …]``; the key is audio file and offset."""
     index = 0
     keyed: bool | None = None
-    for line in source.lines():
+    for line in file.lines():
         if line is not None and not line.strip():
             continue
-        record = None if line is None else decode(source, line)
+        record = None if line is None else decode(file, line)
         audio = None if record is None else record.get("audio_filepath")
         if keyed is None:
             keyed = isinstance(audio, str)
         sentence: int | str = index
         if keyed:
             offset = "" if record is None or not record.get("offset") else f"#{record['offset']}"
-            sentence = f"{audio}{offset}" if isinstance(audio, str) else f"line {source.line}"
+            sentence = f"{audio}{offset}" if isinstance(audio, str) else f"line {file.line}"
         index += 1
         yield Empty(sentence)
         if record is None:
             continue
         beams = record.get("beams")
         if not isinstance(beams, list):
-            source.bad(FIELDS, "no beams", "decode with return_best_hypothesis=false")
+            file.bad(FIELDS, "no beams", "decode with return_best_hypothesis=false")
             continue
         for beam in beams:
-            yield _hypothesis(source, sentence, beam)
+            yield _hypothesis(file, sentence, beam)
         yield End()
 
 
-def _hypothesis(source: Source, sentence: int | str, beam: Any) -> Hypothesis | None:
+def _hypothesis(file: TextFile, sentence: int | str, beam: Any) -> Hypothesis | None:
     if not isinstance(beam, list) or len(beam) != 2 or not isinstance(beam[0], str):
-        source.bad(FIELDS, "a beam is not text and score", 'write beams as ["text", score]')
+        file.bad(FIELDS, "a beam is not text and score", 'write beams as ["text", score]')
         return None
-    score = numbers(source, {"score": beam[1]}, "score")
+    score = numbers(file, {"score": beam[1]}, "score")
     return None if score is None else Hypothesis(sentence, beam[0], score, score["score"])
 
 
@@ -75,11 +75,11 @@ def write(lists: Lists, path: str) -> None:
             out.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_tsv(source: Source) -> Iterator[Item]:
-    """Lines ``text<tab>score``, the same number for every sentence."""
-    size = per_sentence(source)
+def read_tsv(file: TextFile) -> Iterator[Item]:
+    """Read lines ``text<tab>score``, the same number for every sentence."""
+    size = per_sentence(file)
     count = 0
-    for line in source.lines():
+    for line in file.lines():
         sentence = count // size
         count += 1
         if line is None:
@@ -87,14 +87,14 @@ def read_tsv(source: Source) -> Iterator[Item]:
             continue
         text, tab, digits = line.rpartition("\t")
         if not tab:
-            source.bad(FIELDS, "no score behind a tab", "write text, tab, score")
+            file.bad(FIELDS, "no score behind a tab", "write text, tab, score")
             yield None
             continue
-        score = source.number(digits.strip(), "score")
+        score = file.number(digits.strip(), "score")
         yield None if score is None else Hypothesis(sentence, text, {"score": score}, score)
         if count % size == 0:
             yield End()
-    fixed(source, count, size)
+    fixed(file, count, size)
 
 
 def write_tsv(lists: Lists, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Weights in the files of Moses and cdec, under the names that their n-best lists give."""
+"""Weights in the files of Moses and cdec, under the names in their n-best lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
-from tunesmith.formats.base import FIELDS, TWICE, Options, Path, Report, Source, shown
+from tunesmith.formats.base import FIELDS, TWICE, Options, Path, Report, TextFile, shown
 
 Weights = dict[str, float]
 
@@ -19,44 +19,44 @@ _PATH = re.compile(r"(?<=\bpath=)\S+")
 
 
 def block_names(label: str, size: int) -> list[str]:
-    """``LM0`` for one value, ``TM0_1``, ``TM0_2``… for several, as in a list."""
+    """Return ``LM0`` for one value, ``TM0_1``, ``TM0_2``… for several, as in n-best lists."""
     return [label] if size == 1 else [f"{label}_{number + 1}" for number in range(size)]
 
 
-def _source(path: Path) -> Source:
-    return Source(path, Report(), Options())
+def _text_file(path: Path) -> TextFile:
+    return TextFile(path, Report(), Options())
 
 
-def _number(source: Source, text: str) -> float:
-    value = source.number(text, "weight")
+def _number(file: TextFile, text: str) -> float:
+    value = file.number(text, "weight")
     assert value is not None, "a strict report raises"
     return value
 
 
-def _add(source: Source, weights: Weights, name: str, value: float) -> None:
+def _add(file: TextFile, weights: Weights, name: str, value: float) -> None:
     if name in weights:
-        source.bad(TWICE, f"the weight {shown(name)} is given twice", "give every name one weight")
+        file.bad(TWICE, f"the weight {shown(name)} is given twice", "give every name one weight")
     weights[name] = value
 
 
 def read_moses_ini(path: Path) -> Weights:
-    """The ``[weight]`` section of a Moses configuration, and the file of ``[weight-file]``."""
-    source = _source(path)
+    """Return the weights in ``[weight]`` of a Moses configuration and in its ``[weight-file]``."""
+    file = _text_file(path)
     weights: Weights = {}
     section = ""
     found = False
-    for line in source:
+    for line in file:
         text = line.split("#", 1)[0].strip()
         if heading := re.fullmatch(r"\[(.+)\]", text):
             section = heading[1]
             found = found or section in ("weight", "weight-file")
         elif text and section == "weight":
-            label, values = _block(source, text)
+            label, values = _block(file, text)
             for name, value in zip(block_names(label, len(values)), values, strict=True):
-                _add(source, weights, name, value)
+                _add(file, weights, name, value)
         elif text and section == "weight-file":
             for name, value in read_moses_sparse(FilePath(fspath(path)).parent / text).items():
-                _add(source, weights, name, value)
+                _add(file, weights, name, value)
     if not found:
         raise InputError(
             "no [weight] section",
@@ -66,32 +66,32 @@ def read_moses_ini(path: Path) -> Weights:
     return weights
 
 
-def _block(source: Source, text: str) -> tuple[str, list[float]]:
+def _block(file: TextFile, text: str) -> tuple[str, list[float]]:
     label, *values = text.split()
     if not label.endswith("=") or len(label) < 2 or not values:
-        source.bad(FIELDS, f"{shown(text)} is not Label= weights", "write Label= and its weights")
-    return label[:-1], [_number(source, value) for value in values]
+        file.bad(FIELDS, f"{shown(text)} is not Label= weights", "write Label= and its weights")
+    return label[:-1], [_number(file, value) for value in values]
 
 
 def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | None = None) -> None:
-    """Writes a ``[weight]`` section, in place of that of ``template`` where one is given.
+    """Write a ``[weight]`` section, or a copy of ``template`` with a new one.
 
-    With a template its labels get the new values and keep the old ones where there are none;
-    what has no label there goes to a file of sparse weights next to ``path``. In another folder
-    than the template's, paths are written in full.
+    Labels of the template without a new value keep the old one. Weights without a label there go to
+    a file of sparse weights next to ``path``. If ``path`` is in another folder than the template,
+    paths become absolute.
     """
     if template is None:
         with AtomicWriter(path) as out:
             out.write("[weight]\n" + "".join(f"{line}\n" for line in _blocks(weights)))
         return
-    source = _source(template)
+    file = _text_file(template)
     home, target = (FilePath(fspath(each)).absolute() for each in (template, path))
     moved = home.parent.resolve() != target.parent.resolve()
     left = dict(weights)
     lines: list[str] = []
     section = ""
     found = False
-    for line in source:
+    for line in file:
         text = line.split("#", 1)[0].strip()
         if heading := re.fullmatch(r"\[(.+)\]", text):
             section = heading[1]
@@ -99,7 +99,7 @@ def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | N
         if section == "weight-file":
             continue
         if text and section == "weight" and not heading:
-            label, values = _block(source, text)
+            label, values = _block(file, text)
             names = block_names(label, len(values))
             new = [left.pop(name, old) for name, old in zip(names, values, strict=True)]
             line = f"{label}= " + " ".join(map(repr, new))
@@ -117,16 +117,16 @@ def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | N
 
 
 def _in_full(path: str, folder: FilePath) -> str:
-    """The path in the folder, if anything there begins so: endings may be left out.
+    """Return the absolute path if a file in the folder begins with it; suffixes may be missing.
 
-    Any other is as Moses takes it, from where it is started.
+    Return other paths unchanged: Moses looks for them from its working directory.
     """
     place = folder / path
     return str(place) if any(place.parent.glob(f"{escape(place.name)}*")) else path
 
 
 def _blocks(weights: Mapping[str, float]) -> list[str]:
-    """Lines ``Label= values``; names that are numbered from one share a label."""
+    """Return lines ``Label= values``; names that are numbered from one share a label."""
     lines = []
     done: set[str] = set()
     for name in weights:
@@ -159,36 +159,36 @@ def _plain(name: str) -> str:
 
 
 def read_moses_sparse(path: Path) -> Weights:
-    """``name weight`` lines, as Moses writes sparse weights."""
+    """Return the weights in ``name weight`` lines, as Moses writes sparse weights."""
     return _read_pairs(path)
 
 
 def write_moses_sparse(weights: Mapping[str, float], path: Path) -> None:
-    """Writes ``name weight`` lines."""
+    """Write ``name weight`` lines."""
     with AtomicWriter(path) as out:
         for name, value in weights.items():
             out.write(f"{_plain(name)} {value!r}\n")
 
 
 def read_cdec(path: Path) -> Weights:
-    """``name weight`` lines, as cdec writes weights; ``#`` begins a comment."""
+    """Return the weights in ``name weight`` lines of cdec; ``#`` begins a comment."""
     return _read_pairs(path)
 
 
 def write_cdec(weights: Mapping[str, float], path: Path) -> None:
-    """Writes ``name weight`` lines."""
+    """Write ``name weight`` lines."""
     write_moses_sparse(weights, path)
 
 
 def _read_pairs(path: Path) -> Weights:
-    source = _source(path)
+    file = _text_file(path)
     weights: Weights = {}
-    for line in source:
+    for line in file:
         text = line.strip()
         if not text or text.startswith("#"):
             continue
         parts = text.split()
         if len(parts) != 2:
-            source.bad(FIELDS, f"{shown(text)} is not name and weight", "write name, space, weight")
-        _add(source, weights, parts[0], _number(source, parts[1]))
+            file.bad(FIELDS, f"{shown(text)} is not name and weight", "write name, space, weight")
+        _add(file, weights, parts[0], _number(file, parts[1]))
     return weights

@@ -1,9 +1,10 @@
-"""What a metric is: statistics that add up over sentences, and a score of their sum."""
+"""The interface of metrics: statistics that add up over sentences, and a score of their sum."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,13 @@ Rows = npt.NDArray[np.float64]
 class Metric:
     """A metric that every tuner, test and command accepts.
 
-    Statistics are rows of `width` numbers. `score` of their sum is what the metric's own program
-    prints (0-100), a *gain* is the same with 1 as the best and higher as better.
+    Statistics are rows of `width` numbers. `score` of their sum is the number that the metric's own
+    program prints (0-100). A *gain* is the same on a scale where 1 is best and higher is better.
 
     A metric of your own is a class with a name, `width` and three methods: `row` reads a text,
-    `score_rows` and `gain_rows` turn rows (of sums or of sentences) into numbers. Leave `row` out
-    and give `columns` for a metric of numbers that come with the hypotheses. Gains of single
-    sentences may differ from those of sums: `sentence_gain_rows`.
+    `score_rows` and `gain_rows` turn rows (of sums or of sentences) into numbers. For a metric of
+    numbers that come with the hypotheses, omit `row` and give `columns`. If gains of single
+    sentences differ from those of sums, define `sentence_gain_rows`.
 
     >>> import numpy as np
     >>> class WordF1(Metric):
@@ -53,46 +54,55 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """How options and results call it, such as `chrf++`."""
+        """The name in options and results, such as `chrf++`."""
         raise NotImplementedError
 
     @property
     def label(self) -> str:
-        """How it is printed, such as `chrF2++`."""
+        """The printed name, such as `chrF2++`."""
         return self.name
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether a higher score is a better one; gains always are."""
+        """Whether a higher score is better; a higher gain always is."""
         return True
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the lists that it reads; none for a metric that reads text."""
+        """The columns of the lists that it reads; empty for a metric that reads text."""
         return ()
 
     @property
     def native(self) -> _core.Metric:
         """The metric as the core runs it."""
-        # Made anew at each call: keeping it would be a cycle that is never freed.
+        # Made at each call: keeping it would create a reference cycle that is never freed.
         return _core.Metric.python(self)
 
-    def signature(self, references: int = 1) -> str:
-        """Return what makes a score reproducible, in sacreBLEU's form.
+    def __getstate__(self) -> dict[str, Any]:
+        # What was computed once is not part of the value, and the core's half cannot be copied.
+        kept, made = vars(self), type(self)
+        return {
+            name: value
+            for name, value in kept.items()
+            if not isinstance(getattr(made, name, None), cached_property)
+        }
 
-        `references` is their number, -1 where it differs from sentence to sentence.
+    def signature(self, references: int = 1) -> str:
+        """Return the settings that make a score reproducible, in sacreBLEU's form.
+
+        `references` is the number of references, -1 if it differs between sentences.
         """
         return signature(references, metric=self.name)
 
     def stats(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Rows:
-        """Return one row per hypothesis; `references[i]` are those of `hypotheses[i]`.
+        """Return one row per hypothesis; `references[i]` belong to `hypotheses[i]`.
 
-        Refuses unequal numbers and a hypothesis without references; blank ones are fine.
+        Raise if the numbers differ or a hypothesis has no references; blank ones are allowed.
         """
         if any(isinstance(texts, str) for texts in references):
             raise InputError(
-                "a text in place of a list of references",
-                remedy="give each hypothesis a list of references, even of one",
+                "the references are a text, not a list",
+                remedy="give each hypothesis a list of references, even for one",
             )
         return self.native.stats(list(hypotheses), [list(texts) for texts in references])
 
@@ -109,7 +119,7 @@ class Metric:
     def table(self, pools: Pools, threads: int = 0) -> _core.Table:
         """Return the statistics of every hypothesis of the lists.
 
-        Refuses lists without the references or columns that the metric reads.
+        Raise if the lists lack the references or columns that the metric reads.
         """
         if self.columns:
             rows = self.rows({name: pools.core.column(name) for name in pools.core.columns})

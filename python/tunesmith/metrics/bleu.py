@@ -27,7 +27,7 @@ class Bleu(Metric):
     Statistics: `[h, r, m₁..m_N, t₁..t_N]`. The gain of a single sentence is BLEU+1: one more
     match and one more n-gram in every order but the first.
 
-    `tokenize` is any of sacreBLEU's; those other than none, 13a, intl and char run in Python.
+    `tokenize` is any of sacreBLEU's tokenisers; all but none, 13a, intl and char run in Python.
     `max_order` is N, 1 to 4. `length` chooses among the lengths of several references: `closest`
     (the shorter of two as close), `shortest`, `average`; only the first is sacreBLEU's, the
     signature names the others.
@@ -50,7 +50,7 @@ class Bleu(Metric):
                 f"unknown tokeniser {self.tokenize!r}",
                 remedy=f"choose one of {', '.join(BLEU.TOKENIZERS)}",
             )
-        # Options are refused where the metric is made, not where it is first used.
+        # Check options now, not when the metric is first used.
         self._plain("none")
 
     def _plain(self, tokenize: str) -> _core.Metric:
@@ -82,7 +82,7 @@ class Bleu(Metric):
         return self._plain("none").prepared(self._sacrebleu._preprocess_segment)
 
     def signature(self, references: int = 1) -> str:
-        """Return sacreBLEU's signature, with what sacreBLEU has no option for."""
+        """Return sacreBLEU's signature, extended by options that sacreBLEU does not have."""
         self._sacrebleu.num_refs = references
         parts = self._sacrebleu.get_signature()
         if self.max_order != 4:

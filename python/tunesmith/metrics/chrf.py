@@ -37,12 +37,12 @@ class Chrf(Metric):
     higher_is_better = True
 
     def __post_init__(self) -> None:
-        # Options are refused where the metric is made, not where it is first used.
+        # Check options now, not when the metric is first used.
         _ = self.native
 
     @property
     def name(self) -> str:
-        """`chrf`, with a plus for each order of words."""
+        """`chrf`, with a plus for each word order."""
         return "chrf" + "+" * self.word_order
 
     @property

@@ -24,7 +24,7 @@ class Column(Metric):
     costs (`higher=False`). `scale` is 100 for values between 0 and 1, 1 for values that have a
     scale of 100 already.
 
-    Statistics: `[value, 1]`. A hypothesis without a value is refused.
+    Statistics: `[value, 1]`. A hypothesis without a value is an error.
     """
 
     column: str
@@ -65,7 +65,7 @@ class Column(Metric):
         return np.column_stack([values, np.ones(len(values))])
 
     def signature(self, references: int = 1) -> str:
-        """Return a signature in sacreBLEU's form; references play no part."""
+        """Return a signature in sacreBLEU's form; references do not matter."""
         return signature(references, column=self.column, scale=f"{self.scale:g}")
 
 
@@ -74,7 +74,7 @@ class RatioColumns(Metric):
     """The ratio of the sums of two columns, such as errors and length.
 
     score = scale · Σ numerator / Σ denominator, gain = 1 - score/100, or score/100 with
-    `higher`. Where the denominators add up to nothing, any numerator is a full error.
+    `higher`. If the denominators sum to zero, any numerator is a full error.
 
     Statistics: `[numerator, denominator]`.
     """
@@ -89,17 +89,17 @@ class RatioColumns(Metric):
 
     @property
     def name(self) -> str:
-        """`column:NUMERATOR/DENOMINATOR`, with a plus before where higher is better."""
+        """`column:NUMERATOR/DENOMINATOR`, with a leading plus if higher is better."""
         return f"column:{'+' if self.higher else ''}{self.numerator}/{self.denominator}"
 
     @property
     def label(self) -> str:
-        """The two columns."""
+        """The names of the two columns."""
         return f"{self.numerator}/{self.denominator}"
 
     @property
     def higher_is_better(self) -> bool:
-        """Whether the ratio is one of successes and not of errors."""
+        """Whether the ratio counts successes, not errors."""
         return self.higher
 
     @property
@@ -113,13 +113,13 @@ class RatioColumns(Metric):
         return _core.Metric.ratio(scale=self.scale, higher=self.higher)
 
     def signature(self, references: int = 1) -> str:
-        """Return a signature in sacreBLEU's form; references play no part."""
+        """Return a signature in sacreBLEU's form; references do not matter."""
         return signature(references, column=self.label, scale=f"{self.scale:g}")
 
 
 @dataclass(frozen=True)
 class StatisticsColumns(Metric):
-    """Another metric, from statistics that were computed elsewhere, a column for each number.
+    """Another metric from statistics that were computed elsewhere, one column per number.
 
     >>> metric = column("wer(errors words)")
     >>> metric.columns
@@ -150,12 +150,12 @@ class StatisticsColumns(Metric):
 
     @property
     def label(self) -> str:
-        """The other metric's."""
+        """The same as the other metric's."""
         return self.metric.label
 
     @property
     def higher_is_better(self) -> bool:
-        """The other metric's."""
+        """The same as the other metric's."""
         return self.metric.higher_is_better
 
     @property
@@ -171,9 +171,9 @@ class StatisticsColumns(Metric):
 def column(target: str, scale: float = 100.0) -> Metric:
     """Return the metric that `column:TARGET` names.
 
-    `NAME` is the mean of a column, `-NAME` the same where lower is better, `ERRORS/LENGTH` a ratio
-    of sums where lower is better (`+RIGHT/ALL` where higher is), `METRIC(A B …)` another metric
-    from columns of its statistics.
+    `NAME` is the mean of a column, `-NAME` the mean of a cost (lower is better), `ERRORS/LENGTH` a
+    ratio of sums (lower is better), `+RIGHT/ALL` a ratio of sums (higher is better),
+    `METRIC(A B …)` another metric from columns of its statistics.
 
     >>> column("comet").name, column("-cost").higher_is_better, column("errors/words").columns
     ('column:comet', False, ('errors', 'words'))
@@ -185,7 +185,7 @@ def column(target: str, scale: float = 100.0) -> Metric:
     names = target[len(sign) :].split("/")
     if len(names) > 2 or not all(names):
         raise InputError(
-            f"{target!r} names no column", remedy="write NAME, -NAME, or ERRORS/LENGTH"
+            f"{target!r} does not name a column", remedy="write NAME, -NAME, or ERRORS/LENGTH"
         )
     better = {"-": False, "+": True, "": len(names) == 1}[sign]
     if len(names) == 2:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from tunesmith import plugins
 from tunesmith.errors import InputError
 from tunesmith.metrics.base import Metric
 
@@ -16,23 +17,24 @@ _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 
 
 def register(name: str, factory: Factory) -> None:
-    """Make a metric known by name. Keyword arguments of `factory` become its options.
+    """Register a metric under a name; keyword arguments of `factory` become its options.
 
-    An argument without a default takes what follows the colon: `column:NAME`.
+    An argument without a default takes the text after the colon: `column:NAME`.
     """
     _FACTORIES[name.lower()] = factory
 
 
 def metric_names() -> list[str]:
     """Return the names that `get_metric` knows."""
+    plugins.load("metrics")
     return sorted(_FACTORIES)
 
 
 def get_metric(metric: str | Metric, **options: Any) -> Metric:
     """Return a metric by name, with options from the name and from keywords.
 
-    A metric that is one already comes back as it is. Refuses names and options that do not exist
-    and values that do not fit.
+    A `Metric` is returned unchanged. Raise for unknown names and options, and for values of the
+    wrong type.
 
     >>> get_metric("bleu:tokenize=none,lowercase=1")
     Bleu(tokenize='none', lowercase=True, max_order=4, length='closest')
@@ -41,10 +43,15 @@ def get_metric(metric: str | Metric, **options: Any) -> Metric:
     """
     if isinstance(metric, Metric):
         if options:
-            raise InputError(f"options for {metric!r}", remedy="set them where it is made")
+            raise InputError(
+                f"options for {metric!r}", remedy="set them when you create the metric"
+            )
         return metric
     name, _, rest = metric.partition(":")
-    factory = _FACTORIES.get(name.strip().lower())
+    known = name.strip().lower()
+    if known not in _FACTORIES:
+        plugins.load("metrics")
+    factory = _FACTORIES.get(known)
     if factory is None:
         names = ", ".join(metric_names())
         raise InputError(f"unknown metric {name!r}", remedy=f"choose one of {names}")
@@ -53,10 +60,10 @@ def get_metric(metric: str | Metric, **options: Any) -> Metric:
     given: dict[str, Any] = {}
     for part in _parts(rest):
         key, equals, value = part.partition("=")
-        known = bool(equals) and key.strip() in arguments
-        if not known and target and target[0] not in given:
+        is_option = bool(equals) and key.strip() in arguments
+        if not is_option and target and target[0] not in given:
             given[target[0]] = part
-        elif not known:
+        elif not is_option:
             raise _unknown(metric, part, list(arguments))
         else:
             given[key.strip()] = value.strip()

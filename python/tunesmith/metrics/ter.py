@@ -17,9 +17,9 @@ class Ter(Metric):
     """TER: word edits and shifts of blocks, over the average length of the references.
 
     The edits are those against the nearest reference, found by Tercom's greedy search with its
-    limits (blocks of 10 words, 50 words apart, a beam of 25). Upper and lower case are the same
-    unless `case_sensitive`. `normalized` sets punctuation apart, `no_punct` leaves it out,
-    `asian_support` lets the two see Chinese and Japanese characters.
+    limits (blocks of 10 words, 50 words apart, a beam of 25). Case is ignored unless
+    `case_sensitive`. `normalized` separates punctuation from words, `no_punct` removes it,
+    `asian_support` extends both to Chinese and Japanese characters.
 
     Statistics: `[edits, average reference length]`. The gain is 1 - edits/length, below zero
     where there are more edits than words.

@@ -1,4 +1,4 @@
-"""The report: one HTML file that shows what a run did, and needs nothing else to be read."""
+"""The report: one self-contained HTML file about a run."""
 
 from tunesmith.report.following import Follow
 from tunesmith.report.page import render_report, write_report

@@ -29,7 +29,7 @@ class Size:
     most_marks: int = 40
 
 
-# Four small charts stand two by two, three in one row.
+# Four small charts form two rows, three form one.
 NARROW = Size("narrow", 340, 200, 54, 14, x_ticks=5, y_ticks=4)
 LOW = Size("medium", 560, 200, 56, 18, y_ticks=4)
 MEDIUM = Size("medium", 560, 300, 56, 18)
@@ -38,7 +38,7 @@ LARGE = Size("large", 720, 360, 64, 18, x_ticks=10, y_ticks=6, most_marks=12)
 
 @dataclass
 class Chart:
-    """A chart that grows by lines, bands, bars and rules, then becomes a figure."""
+    """A chart to which lines, bands, bars and rules are added; `figure` returns its HTML."""
 
     name: str
     title: str
@@ -70,7 +70,7 @@ class Chart:
         value: str = "",
         extra: Callable[[float], str] | None = None,
     ) -> None:
-        """Draw a line that breaks where a value is unknown; a faint one stays unlabelled."""
+        """Draw a line with gaps for unknown values; a faint line has no label."""
         known = [(x, y) for x, y in points if y is not None]
         if not known:
             return
@@ -110,7 +110,7 @@ class Chart:
         groups: Sequence[tuple[str, Sequence[Point], str]],
         text: Callable[[float], str],
     ) -> None:
-        """Draw bars side by side at each x, one for each group that knows a value there."""
+        """Draw bars side by side at each x, one for each group with a value there."""
         places = sorted({x for _, points, _ in groups for x, y in points if y is not None})
         if not places:
             return
@@ -138,7 +138,7 @@ class Chart:
             self._tip(name, colour, {x: (text(y), None) for x, y in points if y is not None})
 
     def rule(self, value: float, label: str, *, above: bool = True) -> None:
-        """Draw a level to compare with, if it lies inside the chart."""
+        """Draw a reference level, if it lies inside the chart."""
         if not min(self.y_limits) <= value <= max(self.y_limits):
             return
         y = self.y(value)
@@ -153,7 +153,7 @@ class Chart:
         )
 
     def beyond(self, label: str, *, upwards: bool) -> None:
-        """Say at the edge that something lies outside."""
+        """Print a note at the edge about a value outside the chart."""
         arrow, y = (
             ("↑", self.size.top + 2) if upwards else ("↓", self.size.height - self.size.bottom - 6)
         )
@@ -258,7 +258,7 @@ class Chart:
 
 
 def legend_items(items: Iterable[tuple[str, str, str, str]]) -> str:
-    """Return the entries of a legend: swatch, name and, where there is one, a value."""
+    """Return the entries of a legend: swatch, name and optional value."""
     return "".join(
         f'<li data-name="{escape(name)}"><i class="{kind}" style="--c:var(--{colour})"></i>'
         f"<span>{escape(name)}</span>{f'<b>{escape(value)}</b>' if value else ''}</li>"
@@ -267,6 +267,6 @@ def legend_items(items: Iterable[tuple[str, str, str, str]]) -> str:
 
 
 def _script(value: object) -> str:
-    # "</script>" and "<!--" would end or hide the block, whatever JSON thinks of them.
+    # "</script>" and "<!--" are valid JSON, but would end or hide the block.
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json">{text}</script>'

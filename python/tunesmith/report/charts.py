@@ -19,16 +19,16 @@ from tunesmith.report.wording import (
     time_unit,
 )
 
-SHOWN_WEIGHTS = 12
+CHART_WEIGHTS = 12
 MOST_BARS = 60
 COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
 HELDOUT = ("red", "purple", "green", "sky")
-# What the time of an epoch is spent on; summed over threads, so it may be more than the whole.
+# The parts of an epoch's time; summed over threads, so they may exceed the whole.
 PARTS = (("decode_seconds", "decoding", "blue"), ("optimise_seconds", "optimising", "green"))
 
 
 def learning_curve(story: Story) -> str:
-    """Return the score of every epoch, on the lists and held out, for all runs."""
+    """Return the chart of scores by epoch, on the lists and held out, for all runs."""
     best = story.best
     start, oracle = story.figure("start"), story.oracle
     if best is None:
@@ -63,49 +63,57 @@ def learning_curve(story: Story) -> str:
         f"{'higher' if story.higher else 'lower'} is better. {_which(story)}".strip(),
     )
 
-    def told(value: float) -> str:
+    def formatted(value: float) -> str:
         return fixed(value, places)
 
     begin: list[Point] = [] if start is None else [(0.0, start)]
     for trial in story.trials:
         if trial is not best:
             chart.line(
-                f"run {trial.index + 1}", begin + _points(trial, "score"), "blue", told, faint=True
+                f"run {trial.index + 1}",
+                begin + _points(trial, "score"),
+                "blue",
+                formatted,
+                faint=True,
             )
             for (key, _), colour in texts:
                 chart.line(
                     f"run {trial.index + 1}",
                     _points(trial, key),
                     colour,
-                    told,
+                    formatted,
                     dashed=True,
                     faint=True,
                 )
     if start is not None:
-        chart.rule(start, f"start {told(start)}", above=story.higher is False)
+        chart.rule(start, f"start {formatted(start)}", above=story.higher is False)
     if oracle is not None:
         if far:
-            chart.beyond(f"oracle {told(oracle)}", upwards=oracle > high)
+            chart.beyond(f"oracle {formatted(oracle)}", upwards=oracle > high)
         else:
-            chart.rule(oracle, f"oracle {told(oracle)}")
+            chart.rule(oracle, f"oracle {formatted(oracle)}")
     chart.line(
-        f"expected of the {story.space}s", _points(best, "projected"), "amber", told, dashed=True
+        f"expected of the {story.space}s",
+        _points(best, "projected"),
+        "amber",
+        formatted,
+        dashed=True,
     )
     chart.line(
         "decoded" if expected or best.epochs[0].decode_seconds is not None else "on the lists",
         begin + _points(best, "score"),
         "blue",
-        told,
-        extra=_range(story, "score", told),
+        formatted,
+        extra=_range(story, "score", formatted),
     )
     for (key, title), colour in texts:
         chart.line(
             title,
             _points(best, key),
             colour,
-            told,
+            formatted,
             dashed=True,
-            extra=_range(story, key, told),
+            extra=_range(story, key, formatted),
         )
     for epoch in best.epochs:
         if epoch.epoch == best.best_epoch and epoch.score is not None:
@@ -114,11 +122,11 @@ def learning_curve(story: Story) -> str:
 
 
 def gain_bars(story: Story) -> str:
-    """Return the mean gain of oracle, model and prediction per epoch, as bars."""
+    """Return the chart of the mean gain of oracle, model and prediction per epoch, as bars."""
     best = story.best
     if best is None:
         return ""
-    # Too many bars are a carpet: every k-th epoch keeps the shape.
+    # Too many bars are unreadable: show every k-th epoch.
     every = -(-len(best.epochs) // MOST_BARS)
     epochs = best.epochs[:: max(1, every)]
     series = [
@@ -145,14 +153,14 @@ def gain_bars(story: Story) -> str:
 
 
 def weight_lines(story: Story) -> str:
-    """Return the largest weights over the epochs of the best run."""
+    """Return the chart of the largest weights over the epochs of the best run."""
     best = story.best
     epochs = [epoch for epoch in best.epochs if epoch.weights] if best else []
     if len(epochs) < 2 or best is None:
         return ""
     last = epochs[-1].weights
     moved = best.moved
-    names = story.ranked({name: last[name] for name in moved or last})[:SHOWN_WEIGHTS]
+    names = story.ranked({name: last[name] for name in moved or last})[:CHART_WEIGHTS]
     names.sort(key=lambda name: -last[name])
     values = [e.weights[name] for e in epochs for name in names if name in e.weights]
     first = _first([best])
@@ -182,7 +190,7 @@ def weight_lines(story: Story) -> str:
 
 
 def spread_ribbon(story: Story, best: Trial, size: Size) -> str:
-    """Return mean and standard deviation of the spread, with the bound where there is one."""
+    """Return the chart of mean and standard deviation of the spread, with the bound if any."""
     known = [epoch for epoch in best.epochs if epoch.spread is not None]
     band = [
         (float(e.epoch), (e.spread or 0) - (e.spread_sd or 0), (e.spread or 0) + (e.spread_sd or 0))
@@ -215,9 +223,9 @@ def spread_ribbon(story: Story, best: Trial, size: Size) -> str:
 
 
 def small_charts(story: Story) -> list[str]:
-    """Return spread, non-zero features, weight change and time, as far as they are known."""
+    """Return the charts of spread, non-zero features, weight change and time, if known."""
     best = story.best
-    # One epoch makes no curve; its numbers are in the table.
+    # One epoch is not a curve; its numbers are in the table.
     if best is None or len(best.epochs) < 2:
         return []
     known = [
@@ -293,9 +301,9 @@ def _note(key: str, values: Sequence[float], best: Trial, story: Story) -> str:
         of = f" of {count(story.features)}" if story.features is not None else ""
         return f"{count(values[-1])}{of} at the end."
     if key == "seconds":
-        told = f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
+        total = f"{duration(sum(values))} for {plural(len(values), 'epoch')}."
         parts = any(epoch.value(part) is not None for epoch in best.epochs for part, _, _ in PARTS)
-        return f"{told} Decoding and optimising are summed over threads." if parts else told
+        return f"{total} Decoding and optimising are summed over threads." if parts else total
     if key == "staleness":
         return "Steps between the weights that decoded a sentence and those that learnt from it."
     if key == "hypotheses":
@@ -316,26 +324,26 @@ def _first(trials: Sequence[Trial]) -> float:
 
 def _epochs(trials: Sequence[Trial], first: float) -> tuple[float, float]:
     last = max((trial.epochs[-1].epoch for trial in trials if trial.epochs), default=1)
-    # One epoch alone stands in the middle, not on the edge.
+    # A single epoch is drawn in the middle, not at the edge.
     return (first, float(last)) if last > first else (first - 1, last + 1.0)
 
 
 def _range(story: Story, key: str, text: Callable[[float], str]) -> Callable[[float], str] | None:
-    """Return what to add to a tooltip when several runs were made: their range."""
+    """Return a function that adds the range over several runs to a tooltip; None for one run."""
     if len(story.trials) < 2:
         return None
-    seen: dict[int, list[float]] = {}
+    by_epoch: dict[int, list[float]] = {}
     for trial in story.trials:
         for epoch in trial.epochs:
             value = epoch.value(key)
             if value is not None:
-                seen.setdefault(epoch.epoch, []).append(value)
+                by_epoch.setdefault(epoch.epoch, []).append(value)
 
-    def told(x: float) -> str:
-        values = seen.get(int(x), [])
+    def range_at(x: float) -> str:
+        values = by_epoch.get(int(x), [])
         return f" ({text(min(values))} to {text(max(values))})" if len(values) > 1 else ""
 
-    return told
+    return range_at
 
 
 def _which(story: Story) -> str:

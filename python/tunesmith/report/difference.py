@@ -1,4 +1,4 @@
-"""Which words two sentences do not share."""
+"""Differences between two sentences, word by word."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from tunesmith.report.wording import escape
 
-# Chinese and Japanese write no spaces: there every character stands for itself.
+# Chinese and Japanese have no spaces: every character is a token.
 _TOKEN = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|\s+"
 )
@@ -16,9 +16,9 @@ MOST_TOKENS = 600
 
 
 def marked(before: str, after: str) -> tuple[str, str]:
-    """Return both sentences as HTML with the words only they have in `del` and `ins`.
+    """Return both sentences as HTML, with their different words in `del` and `ins`.
 
-    Very long sentences are cut, and say how much is missing.
+    Very long sentences are cut, with a note on how much is missing.
     """
     old, old_rest = _tokens(before)
     new, new_rest = _tokens(after)
@@ -50,7 +50,7 @@ def _wrap(tag: str, tokens: list[str]) -> str:
     text = "".join(tokens)
     if not text.strip():
         return escape(text)
-    # Spaces at the ends stay outside, so that the mark is as wide as the words.
+    # Spaces at the ends stay outside the mark.
     core = text.strip()
     head, _, tail = text.partition(core)
     return f"{head}<{tag}>{escape(core)}</{tag}>{tail}"

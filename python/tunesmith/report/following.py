@@ -1,4 +1,4 @@
-"""The report of a run that is going on: written anew as its epochs come."""
+"""The report of a run in progress: rewritten after its epochs."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Self
 from tunesmith.report.page import write_report
 
 REFRESH = 3.0
-"""Seconds after which the page of a run that is going on loads itself again."""
+"""Seconds after which the page of a run in progress reloads itself."""
 _PAUSE = 1.0
-# A page of many epochs takes long to write; the run is to go on, too.
+# A page with many epochs takes long to write and must not slow down the run.
 _SHARE = 0.05
 
 
 class Follow:
-    """A listener that keeps `report.html` of a run directory up to date; None follows nothing.
+    """A listener that keeps `report.html` of a run directory up to date; with None it does nothing.
 
     ```
     with Follow("run") as follow:
         tune(pools, "rm", run="run", listen=follow)
     ```
 
-    At the end of the block the page is written once more, and does not load itself again, whether
-    the run has ended or was stopped.
+    At the end of the block the page is written once more, without reloading, whether the run has
+    ended or was stopped.
     """
 
     def __init__(self, run: Path | str | None) -> None:
@@ -33,7 +33,7 @@ class Follow:
         self._due = 0.0
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Take note of an event, which the run directory has already."""
+        """Rewrite the page after an event, which the run directory already has."""
         self._begun = True
         began = time.monotonic()
         if self._run is None or event["event"] not in ("start", "epoch") or began < self._due:
@@ -46,6 +46,6 @@ class Follow:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # A run that was refused before its first event may be somebody else's.
+        # If no event came, the directory may belong to another run.
         if self._run is not None and self._begun:
             write_report(self._run)

@@ -7,11 +7,11 @@ import hashlib
 from importlib import resources
 from pathlib import Path
 
+from tunesmith.files.atomic import atomic_write
 from tunesmith.report import charts, sections
 from tunesmith.report.story import Story, read_story, text
 from tunesmith.report.wording import escape, metric_name
 from tunesmith.runs import RunDirectory
-from tunesmith.runs.atomic import atomic_write
 
 
 def write_report(
@@ -19,8 +19,8 @@ def write_report(
 ) -> Path:
     """Write the report of a run and return its path, by default `report.html` in the run.
 
-    With `live`, the page of a run that has not ended loads itself again after so many
-    seconds. Refuses a directory that holds no run and events that are not JSON.
+    With `live`, the page of an unfinished run reloads itself after that many seconds. Raise if
+    the directory holds no run or its events are not JSON.
     """
     run = RunDirectory(run_dir).open()
     path = run.path / "report.html" if out is None else Path(out)
@@ -31,10 +31,10 @@ def write_report(
 
 
 def render_report(story: Story, live: float | None = None) -> str:
-    """Return the report as HTML that asks nothing of the network."""
+    """Return the report as HTML that needs no network."""
     style, script = _asset("style.css"), _asset("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Should some text ever slip through unescaped, the browser still runs only our script.
+    # Even if some text were not escaped, the browser would run only our script.
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"

@@ -1,4 +1,4 @@
-"""From values to places: linear scales with ticks at round numbers."""
+"""Linear scales from values to positions, with ticks at round numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return the place of a value."""
+        """Return the position of a value."""
         if self.high == self.low:
             return (self.begin + self.end) / 2
         share = (value - self.low) / (self.high - self.low)
@@ -38,7 +38,7 @@ class Scale:
 def around(
     values: Iterable[float], zero: bool = False, margin: float = 0.08
 ) -> tuple[float, float]:
-    """Return limits with some air around the values, from zero if the zero means something."""
+    """Return limits with a margin around the values, from zero if zero is meaningful."""
     known = list(values) + ([0.0] if zero else [])
     if not known:
         return 0.0, 1.0
@@ -51,7 +51,7 @@ def around(
 
 
 def tick_places(ticks: list[float]) -> int:
-    """Return how many decimals tell these ticks apart and show each exactly."""
+    """Return the number of decimals that distinguishes these ticks and shows each exactly."""
     step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else 0.01
     for places in range(8):
         if abs(step * 10**places - round(step * 10**places)) < 1e-6 * step * 10**places:

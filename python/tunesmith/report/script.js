@@ -26,7 +26,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
   hair.setAttribute("y2", data.base);
   const dots = document.createElementNS(SVG, "g");
   dots.setAttribute("class", "dots");
-  // Many lines have a legend with values: there all of them are told, here the nearest.
+  // Many lines have a legend with values: it shows all of them, the tooltip only the nearest.
   const values = new Map();
   for (const item of figure.querySelectorAll(".legend.column li")) {
     const value = item.querySelector("b");
@@ -51,13 +51,13 @@ for (const figure of document.querySelectorAll("figure.chart")) {
     dots.replaceChildren();
     for (const row of data.rows) {
       const text = row.text[index];
-      const told = values.get(row.name);
-      if (told) {
-        told.value.textContent = text === null ? "–" : text;
-        told.item.classList.toggle("near", row === nearest);
+      const entry = values.get(row.name);
+      if (entry) {
+        entry.value.textContent = text === null ? "–" : text;
+        entry.item.classList.toggle("near", row === nearest);
       }
       if (text === null) continue;
-      if (!told || row === nearest) {
+      if (!entry || row === nearest) {
         const line = element("div");
         const swatch = element("i");
         swatch.style.setProperty("--c", `var(--${row.colour})`);

@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tunesmith.learn.untuned import described, is_alone
 from tunesmith.report.difference import marked, shortened
 from tunesmith.report.story import Story, number, numbers, table, text
 from tunesmith.report.wording import (
+    LEARNT,
     PLACES,
     aligned,
     brief,
@@ -24,17 +26,16 @@ from tunesmith.report.wording import (
     significance,
     size,
 )
-from tunesmith.untuned import described, is_alone
 
-SHOWN_WEIGHTS = 100
+REPORT_WEIGHTS = 100
 SHOWN_SENTENCES = 100
 SHOWN_EPOCHS = 500
-# Columns of weights that are set right.
+# Right-aligned columns of the table of weights.
 NUMBERS = ("Weight", "Spread", "Weight × spread", "Between runs")
 
 
 def header(story: Story) -> str:
-    """Return the title and what was tuned on what."""
+    """Return the title, the tuner, the metric and the data."""
     preset = text(story.start.get("preset")) or text(story.config.get("preset")) or "a run"
     metric = story.start.get("metric") or story.config.get("metric")
     goal = (
@@ -71,12 +72,12 @@ def header(story: Story) -> str:
 
 
 def status(story: Story, live: float | None = None) -> str:
-    """Return what must be seen first: a refusal, an unfinished run, an unreadable file."""
-    said = []
+    """Return the banners at the top: a refusal, an unfinished run, an unreadable file."""
+    banners = []
     end = story.end
     if end is not None and end.get("status") not in (None, "ok"):
         reason = text(end.get("reason")) or "No reason was given."
-        said.append(
+        banners.append(
             '<div class="banner refused" role="alert"><h2>This result was refused</h2>'
             f"<p>{escape(reason)}</p></div>"
         )
@@ -86,20 +87,20 @@ def status(story: Story, live: float | None = None) -> str:
         if live is not None:
             title = "This run is going on"
             rest = f"The page loads itself again every {round(live)} s. Should the run be stopped, "
-        said.append(
+        banners.append(
             f'<div class="banner running" role="status"><h2>{title}</h2>'
             f"<p>{plural(epochs, 'epoch')} so far. {rest}"
             "<code>--resume</code> goes on from its last checkpoint.</p></div>"
         )
-    said += [
+    banners += [
         f'<div class="banner note" role="status"><p>{escape(note)}</p></div>'
         for note in story.notes
     ]
-    return "".join(said)
+    return "".join(banners)
 
 
 def summary(story: Story) -> str:
-    """Return the numbers that matter: start, tuned, held out, oracle, significance."""
+    """Return the main numbers: start, tuned, held out, oracle, significance."""
     start, tuned, oracle = story.figure("start"), story.tuned, story.oracle
     if start is None and tuned is None:
         return ""
@@ -141,14 +142,17 @@ def summary(story: Story) -> str:
                 "a metric that was not tuned",
             )
         )
-    if against := text(table((story.end or {}).get("significance")).get("against")):
-        best = numbers((story.end or {}).get("baselines")).get(against)
+    tests = table((story.end or {}).get("significance"))
+    baselines = numbers((story.end or {}).get("baselines"))
+    if len(baselines) < 2:
+        tests = {**tests, "against": None}
+    if against := text(tests.get("against")):
+        best = baselines.get(against)
         others.append(("Without tuning", fixed(best, places), f"at best: {described(against)}"))
     tiles = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><p>{escape(note)}</p></div>"
         for name, value, note in others
     )
-    tests = table((story.end or {}).get("significance"))
     found = significance(tests, metric, places, story.higher)
     verdict = (
         f'<p class="verdict"><strong>{escape(found[0])}.</strong> {escape(found[1])}</p>'
@@ -162,13 +166,16 @@ def summary(story: Story) -> str:
 
 
 def _untuned(story: Story, metric: str, places: int) -> str:
-    """Return the scores of what needs no tuning, on the sentences that the tests were made on."""
+    """Return the scores of choices without tuning, on the sentences of the significance tests.
+
+    With a decoder there is only the start, which the summary shows.
+    """
     end = story.end or {}
     scores = numbers(end.get("baselines"))
-    if not scores:
+    if len(scores) < 2:
         return ""
     on = table(end.get("significance")).get("on")
-    ours = story.tuned if on == "lists" else number(end.get("heldout"))
+    ours = story.tuned if on in LEARNT else number(end.get("heldout"))
     rows = [(described(name), score, "") for name, score in scores.items()]
     if ours is not None:
         rows.append(("tuned", ours, ' class="kept"'))
@@ -199,7 +206,7 @@ def _untuned(story: Story, metric: str, places: int) -> str:
 
 
 def _heldout(story: Story) -> Iterator[tuple[str, float | None, float]]:
-    """Yield what each held-out text is called, its score at the start and that at the end."""
+    """Yield the name of each held-out text, its score at the start and at the end."""
     begun, reached = (_scores(story.end or {}, key) for key in ("heldout_start", "heldout"))
     for name, before, after in zip(story.heldout.values(), begun, reached, strict=False):
         if after is not None:
@@ -208,12 +215,13 @@ def _heldout(story: Story) -> Iterator[tuple[str, float | None, float]]:
 
 def _scores(end: dict[str, Any], key: str) -> list[float | None]:
     """Return the scores of all held-out texts, or of the only one."""
-    told = end.get(f"{key}_all")
-    return [number(each) for each in (told if told and isinstance(told, list) else [end.get(key)])]
+    listed = end.get(f"{key}_all")
+    several = listed if listed and isinstance(listed, list) else [end.get(key)]
+    return [number(each) for each in several]
 
 
 def _ruler(story: Story, places: int) -> str:
-    """Return the way from the start to the oracle, and how much of it was made."""
+    """Return a ruler from the start to the oracle with the part that tuning reached."""
     start, tuned, oracle = story.figure("start"), story.tuned, story.oracle
     if start is None or tuned is None or oracle is None or oracle == start:
         return ""
@@ -241,15 +249,15 @@ def _ruler(story: Story, places: int) -> str:
 
 
 def weights_table(story: Story) -> str:
-    """Return the final weights with a bar each, and how far the runs agree on them."""
+    """Return the final weights with a bar each, and their deviation over runs."""
     if not story.weights:
         return ""
     spread = story.spread
     ranked = story.ranked(story.weights)
-    shown = [(name, story.weights[name]) for name in ranked[:SHOWN_WEIGHTS]]
+    shown = [(name, story.weights[name]) for name in ranked[:REPORT_WEIGHTS]]
     largest = max(abs(value) for _, value in shown) or 1.0
     moved = story.best.moved if story.best else set()
-    # Bars are of what moves scores within lists, where that is known.
+    # Bars show the influence on scores within lists, if known.
     length = {name: abs(value) * (spread.get(name, 0.0) if spread else 1) for name, value in shown}
     longest = max(length.values()) or 1.0
     widest = longest
@@ -333,7 +341,7 @@ def _agreement(values: list[float], largest: float) -> str:
 
 
 def epochs_table(story: Story) -> str:
-    """Return all epochs in numbers, for eyes that prefer them and for readers of screens."""
+    """Return a table of all epochs, also for screen readers."""
     rows = [(trial, epoch) for trial in story.trials for epoch in trial.epochs]
     if not rows:
         return ""
@@ -387,7 +395,7 @@ def epochs_table(story: Story) -> str:
 
 
 def sentences(story: Story) -> str:
-    """Return the sentences whose choice changed, the largest changes first."""
+    """Return the sentences whose output changed, largest changes first."""
     rows = [row for row in story.changes if isinstance(row, dict)]
     if not rows:
         return ""
@@ -417,10 +425,10 @@ def sentences(story: Story) -> str:
     place = table((story.end or {}).get("significance")).get("on")
     total = number(story.start.get("sentences")) if place != "heldout" else None
     of = f" of {count(total)}" if total is not None and total >= len(rows) else ""
-    where = f" {PLACES[place]}" if place in ("heldout", "folds") else ""
+    kind = "held-out sentences" if place in ("heldout", "folds") else "sentences"
     return (
         '<section id="sentences"><h2>Sentences that changed</h2>'
-        f'<p class="lead">The choice changed for {count(len(rows))}{of} sentences{where}: '
+        f'<p class="lead">The choice changed for {count(len(rows))}{of} {kind}: '
         f'<b class="better">{count(better)} better</b>, <b class="worse">{count(worse)} worse</b>, '
         f"{count(same)} with the same gain.{more}</p>"
         f'<div class="shares" aria-hidden="true">{shares}</div>'
@@ -469,13 +477,13 @@ def _lines(row: dict[str, Any], before: str, after: str) -> Iterator[str]:
 
 
 def _line(name: str, content: str, css: str) -> str:
-    # dir=auto lets Arabic and Hebrew run their own way without turning the page around.
+    # dir=auto sets Arabic and Hebrew right to left without changing the page.
     shown = content or '<span class="cut">(empty)</span>'
     return f'<div class="{css}"><dt>{name}</dt><dd dir="auto">{shown}</dd></div>'
 
 
 def configuration(story: Story) -> str:
-    """Return what it takes to do this again."""
+    """Return the configuration that reproduces the run."""
     rows = []
     second = table((story.end or {}).get("second_metric"))
     for name, value in (
@@ -490,7 +498,7 @@ def configuration(story: Story) -> str:
         rows.append((key, f"<code>{escape(value)}</code>"))
     listed = "".join(
         f'<div class="{"long" if len(value) > 48 else "brief"}">'
-        f"<dt>{escape(key)}</dt><dd>{value}</dd></div>"
+        f"<dt>{escape(key).replace('.', '.<wbr>')}</dt><dd>{value}</dd></div>"
         for key, value in rows
     )
     whole = escape(json.dumps(story.config, ensure_ascii=False, indent=2))
@@ -504,8 +512,8 @@ def configuration(story: Story) -> str:
 def _inputs(inputs: object) -> str:
     named = isinstance(inputs, dict)
     listed = inputs if isinstance(inputs, list) else []
-    told = inputs.items() if isinstance(inputs, dict) else enumerate(listed)
-    files = [(name, entry) for name, entry in told if isinstance(entry, dict)]
+    entries = inputs.items() if isinstance(inputs, dict) else enumerate(listed)
+    files = [(name, entry) for name, entry in entries if isinstance(entry, dict)]
     if not files:
         return ""
     rows = "".join(
@@ -535,5 +543,5 @@ def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(item, dict) and item:
             yield from _flat(item, f"{name}.")
         else:
-            said = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-            yield name, said if len(said) <= 400 else said[:400] + "…"
+            text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+            yield name, text if len(text) <= 400 else text[:400] + "…"

@@ -1,4 +1,4 @@
-"""What the events of a run tell, whatever keys they have or lack."""
+"""The content of a report, read from the events of a run; any key may be missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, load_weights
 
 PARTS = {"list": "hypotheses", "forest": "edges"}
-"""What lists and forests are counted by."""
+"""The units in which lists and forests are counted."""
 
 
 def number(value: object) -> float | None:
@@ -31,7 +31,7 @@ def table(value: object) -> dict[str, Any]:
 
 
 def text(value: object) -> str | None:
-    """Return text that says something, or None."""
+    """Return a text that is not blank, or None."""
     return value if isinstance(value, str) and value.strip() else None
 
 
@@ -67,7 +67,7 @@ class Epoch:
     staleness: float | None
     weights: dict[str, float]
     more_heldout: dict[str, float | None]
-    """Scores of held-out texts but the first, as `heldout 2` and so on."""
+    """Scores of held-out texts except the first, as `heldout 2` and so on."""
 
     def value(self, key: str) -> float | None:
         """Return one of the numbers by its name in the events, or in `more_heldout`."""
@@ -75,7 +75,7 @@ class Epoch:
 
     @classmethod
     def of(cls, event: Mapping[str, Any], position: int) -> Epoch:
-        """Read one epoch event; without a number of its own it is the next one."""
+        """Return the epoch of an event; an event without a number is the next epoch."""
         spread = table(event.get("spread"))
         given = number(event.get("epoch"))
         return cls(
@@ -118,20 +118,22 @@ class Trial:
 
     @property
     def moved(self) -> set[str]:
-        """Return the names of weights that were not the same in all epochs: a penalty that stays at
-        -100 would press all others into one line."""
-        told = [epoch.weights for epoch in self.epochs if epoch.weights]
-        last = told[-1] if told else {}
+        """Return the names of weights that changed between epochs.
+
+        A constant weight of -100 would flatten all other lines in the chart.
+        """
+        recorded = [epoch.weights for epoch in self.epochs if epoch.weights]
+        last = recorded[-1] if recorded else {}
         return {
             name
             for name, value in last.items()
-            if any(weights.get(name) != value for weights in told)
+            if any(weights.get(name) != value for weights in recorded)
         }
 
 
 @dataclass(frozen=True)
 class Story:
-    """All that the report shows."""
+    """The content of a report."""
 
     config: dict[str, Any]
     start: dict[str, Any]
@@ -142,11 +144,10 @@ class Story:
     higher: bool = True
     notes: list[str] = field(default_factory=list)
     spread: dict[str, float] = field(default_factory=dict)
-    """How far features vary within lists, where known."""
+    """The spread of each feature within lists, if known."""
 
     def ranked(self, weights: Mapping[str, float]) -> list[str]:
-        """Return names of weights, those that matter most first: by |weight| × spread where spreads
-        are known, then by magnitude."""
+        """Return names of weights, most important first: by |weight| × spread, then by size."""
         spread = self.spread
         return sorted(
             weights,
@@ -159,7 +160,7 @@ class Story:
 
     @property
     def best(self) -> Trial | None:
-        """Return the run with the best score; charts that have room for one show it."""
+        """Return the run with the best score, which charts for one run show."""
         scored = [trial for trial in self.trials if trial.score is not None]
         if not scored:
             return self.trials[0] if self.trials else None
@@ -168,54 +169,53 @@ class Story:
 
     @property
     def features(self) -> float | None:
-        """Return how many features there are; decoding may have found more than at the start."""
-        told = number(self.start.get("features"))
-        return None if told is None else max(told, float(len(self.weights)))
+        """Return the number of features; decoding may have added some since the start."""
+        known = number(self.start.get("features"))
+        return None if known is None else max(known, float(len(self.weights)))
 
     @property
     def space(self) -> str:
-        """Return what there is of each sentence: a list or a forest, or nothing but the sentence
-        where the decoder follows the weights."""
+        """Return the kind of space: a list, a forest, or `sentence` if every step decodes again."""
         return text(self.start.get("space")) or "list"
 
     @property
     def parts(self) -> str:
-        """Return what the lists or forests are counted by."""
+        """Return the unit in which lists or forests are counted."""
         return PARTS.get(self.space, "hypotheses")
 
     @property
     def heldout(self) -> dict[str, str]:
-        """Return the keys of held-out scores, with what to call them."""
+        """Return the keys of held-out scores with their titles."""
         found = {key: None for trial in self.trials for e in trial.epochs for key in e.more_heldout}
         return {key: key.replace("heldout", "held out") for key in ("heldout", *found)}
 
     def figure(self, key: str) -> float | None:
-        """Return a number of the end event, or of the start event until there is one."""
+        """Return a number of the end event, or of the start event while the run goes on."""
         found = number((self.end or {}).get(key))
         return number(self.start.get(key)) if found is None else found
 
     @property
     def tuned(self) -> float | None:
         """Return the tuned score, or the best so far."""
-        told = number((self.end or {}).get("tuned"))
-        return told if told is not None or self.best is None else self.best.score
+        tuned = number((self.end or {}).get("tuned"))
+        return tuned if tuned is not None or self.best is None else self.best.score
 
     @property
     def oracle(self) -> float | None:
-        """Return the score of the best choices, from all lists so far where these grow."""
+        """Return the score of the best choices, from all lists so far if lists grow."""
         epochs = [] if self.best is None else self.best.epochs
         grown = [epoch.oracle_score for epoch in epochs if epoch.oracle_score is not None]
         return grown[-1] if grown else self.figure("oracle")
 
     def total(self, key: str) -> float | None:
-        """Return the sum of a number over all epochs, None where no epoch has it."""
+        """Return the sum of a number over all epochs, None if no epoch has it."""
         values = [epoch.value(key) for trial in self.trials for epoch in trial.epochs]
         known = [value for value in values if value is not None]
         return sum(known) if known else None
 
     @property
     def headroom_used(self) -> float | None:
-        """Return which part of the way from the start to the oracle was made."""
+        """Return the share of the distance from start to oracle that tuning reached."""
         start, tuned, oracle = self.figure("start"), self.tuned, self.oracle
         if start is None or tuned is None or oracle is None or oracle == start:
             return None
@@ -223,7 +223,7 @@ class Story:
 
 
 def read_story(run: RunDirectory) -> Story:
-    """Return what the directory tells; a file that cannot be read becomes a note."""
+    """Return the content of the report; an unreadable file becomes a note."""
     notes: list[str] = []
     config: dict[str, Any] = {}
     try:
@@ -244,17 +244,17 @@ def read_story(run: RunDirectory) -> Story:
         if kind == "start":
             start = event
         elif kind == "epoch":
-            seen = epochs.setdefault(index, {})
-            epoch = Epoch.of(event, len(seen) + 1)
-            seen[epoch.epoch] = epoch
+            so_far = epochs.setdefault(index, {})
+            epoch = Epoch.of(event, len(so_far) + 1)
+            so_far[epoch.epoch] = epoch
         elif kind == "run_end":
             ends[index] = event
         elif kind == "end":
             end = event
     higher = start.get("metric_higher") is not False
     trials = [
-        _trial(index, [seen[key] for key in sorted(seen)], ends.get(index, {}), higher)
-        for index, seen in sorted(epochs.items())
+        _trial(index, [found[key] for key in sorted(found)], ends.get(index, {}), higher)
+        for index, found in sorted(epochs.items())
     ]
     weights, spread = _final_weights(run, end, trials, notes)
     return Story(
@@ -271,19 +271,19 @@ def read_story(run: RunDirectory) -> Story:
 
 
 def _more(scores: object) -> dict[str, float | None]:
-    told = scores if isinstance(scores, list) else []
-    return {f"heldout {place}": number(score) for place, score in enumerate(told[1:], 2)}
+    listed = scores if isinstance(scores, list) else []
+    return {f"heldout {place}": number(score) for place, score in enumerate(listed[1:], 2)}
 
 
 def _trial(index: int, epochs: list[Epoch], end: dict[str, Any], higher: bool) -> Trial:
     scored = [(epoch.score, epoch.epoch) for epoch in epochs if epoch.score is not None]
     score, best = (max if higher else min)(scored) if scored else (None, None)
-    told = number(end.get("epoch"))
+    kept = number(end.get("epoch"))
     told_score = number(end.get("score"))
     return Trial(
         index=index,
         epochs=epochs,
-        best_epoch=best if told is None else int(told),
+        best_epoch=best if kept is None else int(kept),
         score=score if told_score is None else told_score,
     )
 
@@ -298,9 +298,9 @@ def _final_weights(
             return weights, numbers(meta.get("spread"))
         except InputError as error:
             notes.append(str(error))
-    told = numbers((end or {}).get("weights"))
-    if told or not trials or not trials[0].epochs:
-        return told, {}
+    final = numbers((end or {}).get("weights"))
+    if final or not trials or not trials[0].epochs:
+        return final, {}
     return trials[0].epochs[-1].weights, {}
 
 

@@ -1,4 +1,4 @@
-"""Numbers and findings as a reader wants them: aligned, signed, and in plain words."""
+"""Numbers and findings as text: aligned, signed, in plain words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tunesmith.learn.untuned import START, described
+from tunesmith.metrics.significance import Verdict, verdict
 from tunesmith.report.story import number, table
-from tunesmith.significance import Verdict, verdict
-from tunesmith.untuned import START, described
 
 METRICS = {
     "bleu": "BLEU",
@@ -24,8 +24,15 @@ METRICS = {
 MISSING = "–"
 PLACES = {
     "lists": "on the lists it was tuned on",
-    "heldout": "on the held-out lists",
+    "text": "on the text it was tuned on",
+    "heldout": "on held-out sentences",
     "folds": "on sentences its fold had not seen",
+}
+
+# How to test on other sentences than those that were tuned on.
+LEARNT = {
+    "lists": "--folds 5 tests on held-out sentences",
+    "text": "--heldout SOURCE REFERENCE or --folds 5 tests on held-out sentences",
 }
 
 
@@ -37,12 +44,12 @@ def escape(value: object) -> str:
 
 
 def metric_name(name: object) -> str:
-    """Return a metric the way papers write it; an unknown name stays as it is."""
+    """Return a metric's name as papers write it; an unknown name stays unchanged."""
     return METRICS.get(str(name).lower(), str(name))
 
 
 def decimals(*values: float | None) -> int:
-    """Return how many decimals tell these scores apart: two for BLEU, four for 0 to 1."""
+    """Return the number of decimals for these scores: two for BLEU, four for 0 to 1."""
     known = [abs(value) for value in values if value is not None]
     return 4 if known and max(known) <= 1.5 else 2
 
@@ -52,7 +59,7 @@ def fixed(value: float | None, places: int = 2, sign: bool = False) -> str:
     if value is None:
         return MISSING
     text = f"{value:{'+' if sign else ''},.{places}f}"
-    # What rounds to zero has no sign.
+    # A number that rounds to zero has no sign.
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("+-")
     return text.replace("-", "−")
@@ -77,9 +84,9 @@ def brief(value: float | None) -> str:
 
 
 def aligned(value: float, largest: float) -> str:
-    """Return a number for a column headed by `largest`, with decimals below decimals."""
+    """Return a number for a column whose largest value is `largest`, with aligned decimals."""
     places = 5 if largest < 1 else 4 if largest < 100 else 2
-    # Nothing but true zeros may look like zero.
+    # Only exact zeros may look like zero.
     if not 1e-6 <= largest < 1e9 or (value and abs(value) < 0.5 * 10**-places):
         return brief(value)
     return fixed(value, places)
@@ -106,7 +113,7 @@ def duration(seconds: float | None) -> str:
 
 
 def time_unit(most: float) -> tuple[str, float]:
-    """Return the unit for an axis up to `most` seconds, and how many seconds it has."""
+    """Return the unit for an axis up to `most` seconds, and its length in seconds."""
     for name, seconds in (("h", 3600.0), ("min", 60.0), ("s", 1.0)):
         if most >= 2 * seconds:
             return name, seconds
@@ -130,7 +137,7 @@ def size(value: float | None) -> str:
 
 
 def probability(value: float) -> str:
-    """Return a p value; very small ones are only said to be small."""
+    """Return a p-value; very small ones become "p < …"."""
     if value < 0.001:
         return "p\u00a0<\u00a00.001"
     return f"p\u00a0=\u00a0{fixed(value, 3 if value < 0.1 else 2)}"
@@ -139,28 +146,32 @@ def probability(value: float) -> str:
 def significance(
     tests: Mapping[str, Any], metric: str, places: int, higher: bool = True
 ) -> tuple[str, str] | None:
-    """Return a verdict and its grounds, or None when no test was made."""
+    """Return a verdict and its grounds, or None without a test."""
     found = _p_values(tests)
     if not found:
         return None
     difference = number(table(tests.get("bootstrap")).get("difference"))
     gain = 0.0 if difference is None else difference if higher else -difference
     against = tests.get("against")
-    said = headline(verdict(gain, *found.values()), against, tests.get("on"), max(found.values()))
+    sentence = headline(
+        verdict(gain, *found.values()), against, tests.get("on"), max(found.values())
+    )
     grounds = [_grounds(tests, metric, places, PLACES.get(str(tests.get("on"))))]
     if tests.get("chosen_there"):
-        grounds.append("The epoch was chosen on these lists, too, which favours the tuned weights.")
+        grounds.append(
+            "The epoch was chosen on the same sentences, which favours the tuned weights."
+        )
     start = table(tests.get("start"))
     if against not in (None, START) and _p_values(start):
         grounds.append(f"Against the start: {_grounds(start, metric, places)}")
-    return said, " ".join(grounds)
+    return sentence, " ".join(grounds)
 
 
 def headline(found: Verdict, against: object, on: object, p: float) -> str:
-    """Return what was found of tuned weights in a sentence, without a full stop.
+    """Return the verdict on the tuned weights as a sentence without a full stop.
 
-    `against` is what they were compared with, the start of older runs that do not say; `on` says
-    on which sentences; `p` is that of the more cautious test, and they rarely disagree.
+    `against` is the best of several choices without tuning, or None if the start is the only one;
+    `on` names the sentences of the test; `p` is the larger p-value.
     """
     other = described(str(against or START))
     if against not in (None, START):
@@ -172,15 +183,15 @@ def headline(found: Verdict, against: object, on: object, p: float) -> str:
         "unclear": "does not clearly beat",
         "worse": "is worse than",
     }[found]
-    if on == "lists":
+    if on in LEARNT:
         return (
-            f"On the lists it was tuned on, tuning {what} {other}; whether it helps elsewhere is "
-            "open (--folds 5 tests on held-out sentences)"
+            f"On the {on} it was tuned on, tuning {what} {other}; whether it helps elsewhere is "
+            f"open ({LEARNT[str(on)]})"
         )
-    said = f"Tuning {what} {other}"
+    sentence = f"Tuning {what} {other}"
     if found == "unclear":
-        return said
-    return f"{said}: {'very ' if p < 0.01 else ''}unlikely to be chance"
+        return sentence
+    return f"{sentence}: {'very ' if p < 0.01 else ''}unlikely to be chance"
 
 
 def _p_values(tests: Mapping[str, Any]) -> dict[str, float]:
@@ -190,7 +201,7 @@ def _p_values(tests: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _grounds(tests: Mapping[str, Any], metric: str, places: int, place: str | None = None) -> str:
-    """Return a difference, its interval and the tests."""
+    """Return a difference, its interval and the tests' p-values."""
     grounds = ", ".join(f"{probability(p)} by {name}" for name, p in _p_values(tests).items())
     bootstrap = table(tests.get("bootstrap"))
     difference = number(bootstrap.get("difference"))
@@ -203,5 +214,5 @@ def _grounds(tests: Mapping[str, Any], metric: str, places: int, place: str | No
                 f" (95\u00a0% interval {fixed(low, places, sign=True)}"
                 f" to {fixed(high, places, sign=True)})"
             )
-    said = [part for part in (about.strip(), place) if part]
-    return f"{' '.join(said)}; {grounds}." if said else f"{grounds}."
+    parts = [part for part in (about.strip(), place) if part]
+    return f"{' '.join(parts)}; {grounds}." if parts else f"{grounds}."

@@ -1,10 +1,10 @@
-"""Run directories: what was asked, what happened, where it stood, and what came out."""
+"""Run directories: configuration, events, checkpoints and results of a run."""
 
-from tunesmith.runs.checkpoint import Checkpoint
-from tunesmith.runs.config import fingerprint
+from tunesmith.files.arrays import Checkpoint
+from tunesmith.files.fingerprint import fingerprint
+from tunesmith.formats.weights_file import dump_weights, load_weights
 from tunesmith.runs.directory import RunDirectory
 from tunesmith.runs.events import read_events
-from tunesmith.runs.weights_file import dump_weights, load_weights
 
 __all__ = [
     "Checkpoint",

@@ -1,4 +1,4 @@
-"""A run's events as scalars for TensorBoard, which several runs can be compared in as they go on.
+"""A run's events as scalars for TensorBoard, which compares several runs while they go on.
 
 >>> numbers({"event": "epoch", "epoch": 2, "score": 39.5, "spread": {"mean": 1.5, "sd": 0.5}})
 {'score': 39.5, 'spread/mean': 1.5, 'spread/sd': 0.5}
@@ -15,13 +15,16 @@ from typing import Any, Self
 
 from tunesmith.errors import InputError
 
-# What says which epoch it is, and what there are too many of.
+# Keys that are not measurements, and the weights, which are too many.
 _NOT_SHOWN = ("event", "time", "run", "fold", "epoch", "weights")
 
 
 def numbers(event: Mapping[str, Any]) -> dict[str, float]:
-    """Return the finite numbers of an event, those inside tables by both names, those of lists by
-    their places; a list of one has nothing to add."""
+    """Return the finite numbers of an event by name.
+
+    Numbers in tables are named `table/key`, numbers in lists `list/position`. Lists of one number
+    are skipped.
+    """
 
     def found(values: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, float]]:
         for name, value in values.items():
@@ -36,15 +39,15 @@ def numbers(event: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Board:
-    """A listener that writes what TensorBoard reads; None writes nothing.
+    """A listener that writes TensorBoard files; with None it writes nothing.
 
     ```
     with Board("boards/rm") as board:
         tune(pools, "rm", listen=board)
     ```
 
-    Refuses to begin without the package tensorboardX. Several seeds have a folder each; folds,
-    which only serve the held-out score, have none.
+    Raise if the package tensorboardX is not installed. Each of several seeds has its own folder;
+    folds, which only serve the held-out score, have none.
     """
 
     def __init__(self, folder: Path | str | None) -> None:
@@ -68,12 +71,12 @@ class Board:
         run = int(event.get("run", 0))
         if run not in self._writers:
             folder = self._folder if run == 0 else self._folder / f"run-{run:02d}"
-            # A run that is going on is to be seen.
+            # Flush, so that a run can be watched while it goes on.
             self._writers[run] = self._make(str(folder), max_queue=1, flush_secs=1)
-        told = numbers(event)
+        found = numbers(event)
         if event["event"] == "start":
-            told = {"score": told["start"]}
-        for name, value in told.items():
+            found = {"score": found["start"]}
+        for name, value in found.items():
             self._writers[run].add_scalar(name, value, event.get("epoch", 0))
 
     def __enter__(self) -> Self:

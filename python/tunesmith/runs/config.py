@@ -1,4 +1,4 @@
-"""What a run was asked to do, and whether a resumed run is asked the same."""
+"""The configuration of a run, and the check that a resumed run has the same one."""
 
 from __future__ import annotations
 
@@ -6,63 +6,111 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from os import SEEK_END
+from functools import partial
+from inspect import getclosurevars
 from pathlib import Path
-from typing import Any, BinaryIO, TypeGuard
+from types import CodeType, FunctionType, MethodType
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from tunesmith.errors import InputError
-from tunesmith.limits import read_whole
-from tunesmith.runs.atomic import atomic_write
-from tunesmith.runs.plain import plain, pretty
+from tunesmith.files.atomic import atomic_write
+from tunesmith.files.fingerprint import read_object
+from tunesmith.files.plain import plain, pretty
 
 Config = dict[str, Any]
 
 # A number of threads never changes a result, so a run may resume on another machine; a new version
 # is no reason to lose a long run.
 FREE = frozenset({"threads", "version"})
-# Large files of ours, by their suffix, have a checksum of the rest at one of their ends.
-CHECKED = (".rules", ".tlm")
-END = 4096
+# What a function cannot change where it finds it.
+CONSTANTS = (bool, int, float, str, tuple, np.generic)
 
 
-def fingerprint(path: Path | str, *, ends: bool = False) -> dict[str, Any]:
-    """Return path, size and SHA-256 of an input, by which a resumed run knows it again.
+def settings_of(thing: object) -> Any:
+    """Return a value in JSON types.
 
-    With `ends`, the hash is of both ends only: for large files that hold a checksum there.
+    A part becomes its name and all its fields; a function its name, code and the values it was made
+    with; any other object its class and attributes. Every setting in which two runs can differ is
+    included, so that an error can name it. Lists, tables and objects that a function closes over
+    are left out, because the function may change them.
     """
+    return _settings(thing, ())
+
+
+def _settings(thing: object, around: tuple[int, ...]) -> Any:
+    """Return settings; `around` are the objects that hold this one, of which it may hold some."""
+    if id(thing) in around:
+        return "itself"
+    inner = partial(_settings, around=(*around, id(thing)))
+    kind = type(thing)
+    if is_dataclass(thing) and not isinstance(thing, type):
+        held = {field.name: inner(getattr(thing, field.name)) for field in fields(thing)}
+        return {"is": kind.__name__, **held}
+    if isinstance(thing, Mapping):
+        return {str(key): inner(value) for key, value in thing.items()}
+    if isinstance(thing, list | tuple):
+        return [inner(value) for value in thing]
+    if isinstance(thing, set | frozenset):
+        return sorted((inner(value) for value in thing), key=repr)
     try:
-        with Path(path).open("rb") as stream:
-            digest = _ends(stream) if ends else hashlib.file_digest(stream, "sha256")
-            size = stream.seek(0, SEEK_END)
-            of = "sha256_of_ends" if ends else "sha256"
-            return {"path": str(path), "size": size, of: digest.hexdigest()}
-    except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror or error}", file=str(path), remedy="check the path"
-        ) from error
+        return plain(thing)
+    except TypeError:
+        pass
+    if isinstance(thing, type):
+        return _name(thing)
+    if isinstance(thing, FunctionType):
+        return {"is": _name(thing), "code": _digest(thing.__code__), **inner(_made_with(thing))}
+    if isinstance(thing, partial):
+        return {"is": "partial", **inner({"of": thing.func, "with": [thing.args, thing.keywords]})}
+    if isinstance(thing, MethodType):
+        return {"is": "method", **inner({"of": thing.__func__, "with": thing.__self__})}
+    slots = [name for each in kind.__mro__ for name in _slots(each) if hasattr(thing, name)]
+    held = {name: getattr(thing, name) for name in slots} | getattr(thing, "__dict__", {})
+    return {"is": _name(kind), **inner(held)}
 
 
-def _ends(stream: BinaryIO) -> hashlib._Hash:
-    digest = hashlib.sha256(stream.read(END))
-    stream.seek(max(stream.seek(0, SEEK_END) - END, 0))
-    digest.update(stream.read())
-    return digest
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}.{thing.__qualname__}"
 
 
-def settings_of(thing: object) -> Config:
-    """Return the fields of a dataclass that can be written down, those of dataclasses in it too.
+def _slots(kind: type) -> list[str]:
+    """Return the names of `__slots__`, which may be a single one."""
+    slots = kind.__dict__.get("__slots__", ())
+    return [name for name in ([slots] if isinstance(slots, str) else slots) if name != "__dict__"]
 
-    Of anything else nothing is known.
-    """
-    found: Config = {}
-    for field in fields(thing) if is_dataclass(thing) else ():
-        value = getattr(thing, field.name)
-        try:
-            found[field.name] = settings_of(value) if is_dataclass(value) else plain(value)
-        except TypeError:
-            # A part written in Rust, or a function: whoever made it has its options.
-            continue
-    return found
+
+def _made_with(function: FunctionType) -> dict[str, object]:
+    """Return the defaults of a function, and the constants that it reads from around it."""
+    seen = getclosurevars(function)
+    around = {**seen.globals, **seen.nonlocals}
+    made = {
+        "defaults": [*(function.__defaults__ or ())],
+        "named": function.__kwdefaults__ or {},
+        "reads": {name: each for name, each in around.items() if isinstance(each, CONSTANTS)},
+        "calls": {n: each for n, each in seen.nonlocals.items() if isinstance(each, FunctionType)},
+    }
+    return {name: value for name, value in made.items() if value}
+
+
+def _digest(code: CodeType) -> str:
+    """Return a hash of what a function does: lines and names of variables have no part in it."""
+    made = hashlib.sha256(code.co_code)
+    made.update(repr(code.co_names).encode("utf-8", "surrogatepass"))
+    made.update(_constant(code.co_consts).encode("utf-8", "surrogatepass"))
+    return made.hexdigest()[:16]
+
+
+def _constant(value: object) -> str:
+    """Return a constant as text that is the same in every process."""
+    if isinstance(value, CodeType):
+        return _digest(value)
+    if isinstance(value, tuple):
+        return f"({','.join(map(_constant, value))})"
+    if isinstance(value, frozenset):
+        return f"{{{','.join(sorted(map(_constant, value)))}}}"
+    return repr(value)
 
 
 def write_config(path: Path, config: Mapping[str, object]) -> None:
@@ -72,56 +120,34 @@ def write_config(path: Path, config: Mapping[str, object]) -> None:
 
 
 def read_config(path: Path) -> Config:
-    """Return the configuration, or refuse a file that is none."""
+    """Return the configuration; raise if the file is not one."""
     return read_object(path, remedy="start a new run directory")
-
-
-def read_object(path: Path, remedy: str) -> dict[str, Any]:
-    """Return the one JSON object in `path`; anything else is refused."""
-    try:
-        value = json.loads(read_whole(path))
-    except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror or error}", file=str(path), remedy=remedy
-        ) from error
-    except InputError:
-        raise
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"not JSON: {error.msg}", file=str(path), line=error.lineno, remedy=remedy
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}", file=str(path), remedy=remedy) from error
-    if not isinstance(value, dict):
-        raise InputError("not a JSON object", file=str(path), remedy=remedy)
-    return value
 
 
 def refuse_difference(
     path: Path, config: Mapping[str, object], free: Collection[str] = FREE
 ) -> None:
-    """Refuse to go on when `config` asks for something else than the one stored in `path`.
+    """Raise if `config` differs from the configuration stored in `path`.
 
-    Inputs are the same when their content is, wherever they lie now. Keys in `free` may
-    differ.
+    Inputs are compared by content, not by path. Keys in `free` may differ.
     """
-    said = [
+    differences = [
         text
         for key, text in _differences(read_config(path), plain(config), "")
         if key.split(".")[0] not in free
     ]
-    if not said:
+    if not differences:
         return
-    more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
+    more = f"; and {len(differences) - 3} more" if len(differences) > 3 else ""
     raise InputError(
-        f"this run was started with another configuration: {'; '.join(said[:3])}{more}",
+        f"this run was started with another configuration: {'; '.join(differences[:3])}{more}",
         file=str(path),
         remedy="resume with the same settings and inputs, or start a new run directory",
     )
 
 
 def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys of what is not the same, and what to say of it."""
+    """Yield the keys of different settings, each with a message."""
     if _is_input(old) and _is_input(new):
         if {**old, "path": ""} != {**new, "path": ""}:
             yield key, f"{key.replace('inputs.', 'input ', 1)} ({new['path']}) changed"
@@ -131,7 +157,7 @@ def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str]
             if name in old and name in new:
                 yield from _differences(old[name], new[name], inner)
             elif key == "digest" or _is_input(old.get(name, new.get(name))):
-                # A hash says less than the name of what it is of.
+                # The name says more than its hash.
                 yield inner, f"{name} {'is missing' if name in old else 'is new'}"
             else:
                 yield inner, f"{inner} was {_shown(old, name)}, now {_shown(new, name)}"
@@ -140,14 +166,14 @@ def _differences(old: object, new: object, key: str) -> Iterator[tuple[str, str]
             yield from _differences(before, after, f"{key}.{index}")
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
         if key.startswith("digest."):
-            # Two hashes say less than the name of what they are of.
+            # The name says more than two hashes.
             yield key, f"{key.removeprefix('digest.')} changed"
         else:
             yield key, f"{key} was {_short(old)}, now {_short(new)}"
 
 
 def _is_input(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether this is a fingerprint."""
+    """Return whether a value is a fingerprint."""
     return isinstance(value, dict) and {"path", "size"} <= value.keys()
 
 

@@ -1,4 +1,4 @@
-"""The run directory: everything one tuning run was told, did, and found."""
+"""The run directory: configuration, events, checkpoints and result of one tuning run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.errors import InputError
-from tunesmith.runs.atomic import TEMPORARY, atomic_write, cannot_write
-from tunesmith.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from tunesmith.files.arrays import Checkpoint, read_arrays, write_arrays
+from tunesmith.files.atomic import TEMPORARY, atomic_write, cannot_write
+from tunesmith.files.fingerprint import read_object
+from tunesmith.files.lock import LOCK, Lock
+from tunesmith.files.plain import one_line, pretty
+from tunesmith.formats.weights_file import dump_weights
 from tunesmith.runs.config import (
     FREE,
     Config,
     read_config,
-    read_object,
     refuse_difference,
     write_config,
 )
 from tunesmith.runs.events import Event, EventLog, read_events, read_lines
-from tunesmith.runs.lock import LOCK, Lock
-from tunesmith.runs.plain import one_line, pretty
-from tunesmith.runs.weights_file import dump_weights
 
-# What a run has written before its first checkpoint.
+# The files that a run writes before its first checkpoint.
 BEGINNING = ("config.json", "events.jsonl", "report.html", "decoded", "weights")
 
 
@@ -41,8 +41,8 @@ class RunDirectory:
         run.finish({"tuned": 39.2})
     ```
 
-    A process that dies at any point leaves a directory that `resume` accepts: it takes up
-    the last checkpoint and forgets the events after it.
+    A process that dies at any point leaves a directory that `resume` accepts: it continues from
+    the last checkpoint and drops the events after it.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -59,12 +59,12 @@ class RunDirectory:
     # -- opening -------------------------------------------------------------------------
 
     def create(self, config: Mapping[str, object]) -> Self:
-        """Begin a run in a new or empty directory, or in place of one that came to no checkpoint.
+        """Begin a run in a new or empty directory, or replace a run without a checkpoint.
 
-        Refuses a directory that holds anything else.
+        Raise if the directory holds anything else.
         """
-        # Before the lock, so that nothing is left in a directory that was a mistake, and
-        # again after it, for the process that came second.
+        # Check before locking, so that a wrong directory stays untouched, and again after
+        # locking, in case another process was faster.
         self._refuse_occupied()
         self._claim()
         try:
@@ -77,7 +77,7 @@ class RunDirectory:
         return self
 
     def open(self) -> Self:
-        """Look at a run without writing, also while another process writes it."""
+        """Open a run for reading, also while another process writes it."""
         if not self.config_file.is_file():
             raise InputError(
                 "there is no run here: config.json is missing",
@@ -89,10 +89,10 @@ class RunDirectory:
     def resume(
         self, config: Mapping[str, object] | None = None, free: Collection[str] = FREE
     ) -> Self:
-        """Go on with a run that was stopped; `load_checkpoint` says from where.
+        """Open a stopped run for writing; `load_checkpoint` returns where it stopped.
 
-        With a `config`, refuse unless it is the one the run was started with, apart from
-        the keys in `free`. A finished run is opened without touching its events.
+        With a `config`, raise if it differs from the one the run was started with, except for
+        the keys in `free`. The events of a finished run are not changed.
         """
         if not self.path.is_dir():
             raise InputError(
@@ -100,7 +100,7 @@ class RunDirectory:
                 file=str(self.path),
                 remedy="start it without --resume, or check the path",
             )
-        # Killed before its first word, a run loses nothing by beginning now.
+        # A run that was killed before its first event can simply begin.
         if config is None or self._foreign():
             self.open()
         self._claim()
@@ -145,15 +145,15 @@ class RunDirectory:
     def save_checkpoint(
         self, arrays: Mapping[str, npt.ArrayLike], state: Mapping[str, object]
     ) -> None:
-        """Make this moment the one a killed run goes back to."""
+        """Write the checkpoint from which a killed run continues."""
         if self._log is None:
             raise ValueError("this run is not open for writing: create or resume it")
-        # The events must be safe first: a checkpoint that counts lost ones is useless.
+        # Events must be on disk first: a checkpoint that counts lost events is useless.
         position, count = self._log.mark()
-        write_checkpoint(self.checkpoint_file, arrays, state, count, position)
+        write_arrays(self.checkpoint_file, arrays, state, count, position)
 
     def epoch_weights_file(self, epoch: int, run: int | None = None) -> Path:
-        """Return where the weights after `epoch` lie; with several seeds, those of `run`."""
+        """Return the path of the weights after `epoch`; with several seeds, those of `run`."""
         folder = self.path / "weights"
         if run is not None:
             folder /= f"run-{run:02d}"
@@ -178,13 +178,13 @@ class RunDirectory:
         return path
 
     def save_weights(self, weights: Mapping[str, float], meta: Mapping[str, object]) -> Path:
-        """Write the weights the run ends with and return the file."""
+        """Write the final weights and return the file."""
         self._must_write()
         dump_weights(self.weights_file, weights, meta)
         return self.weights_file
 
     def save_changes(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Write the sentences whose choice the tuning changed."""
+        """Write the sentences whose output changed by tuning."""
         self._must_write()
         with atomic_write(self.changes_file) as stream:
             for row in rows:
@@ -202,19 +202,19 @@ class RunDirectory:
 
     @property
     def finished(self) -> bool:
-        """Whether the run came to its end and wrote its result."""
+        """Whether the run has ended and written its result."""
         return self.result_file.exists()
 
     def config(self) -> Config:
-        """Return what the run was asked to do."""
+        """Return the configuration of the run."""
         return read_config(self.config_file)
 
     def events(self) -> list[Event]:
-        """Return the events so far, without a torn last line."""
+        """Return the events so far, without an incomplete last line."""
         return read_events(self.events_file)
 
     def changes(self) -> list[dict[str, Any]]:
-        """Return the sentences that changed; none before the run has ended."""
+        """Return the sentences whose output changed; none before the run has ended."""
         return read_lines(self.changes_file)
 
     def result(self) -> dict[str, Any] | None:
@@ -224,8 +224,8 @@ class RunDirectory:
         return read_object(self.result_file, remedy="remove the file and go on with --resume")
 
     def load_checkpoint(self) -> Checkpoint | None:
-        """Return the last checkpoint, None when there is none, and refuse a damaged one."""
-        return read_checkpoint(self.checkpoint_file)
+        """Return the last checkpoint, None if there is none; raise if it is damaged."""
+        return read_arrays(self.checkpoint_file)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class RunDirectory:
             )
 
     def _foreign(self) -> list[str]:
-        """Return what else than a lock and unfinished writes the directory holds."""
+        """Return the files in the directory except the lock and unfinished writes."""
         if not self.path.is_dir():
             return []
         try:
@@ -273,8 +273,7 @@ class RunDirectory:
             raise cannot_write(self.path, error) from error
 
     def _forgettable(self) -> bool:
-        """Whether the directory holds the beginning of a run, which has not come far enough for a
-        checkpoint, and nothing else: whoever mends a mistake begins again."""
+        """Return whether the directory holds only a run without a checkpoint."""
         if not (self.config_file.is_file() and self.events_file.is_file()):
             return False
         try:
@@ -292,7 +291,7 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
 
     def _clean(self) -> None:
-        """Remove what writes that were killed left behind; the lock says nobody is writing."""
+        """Remove leftovers of killed writes; the lock ensures that no process is writing."""
         for leftover in self.path.rglob(f".*{TEMPORARY}"):
             leftover.unlink(missing_ok=True)
 

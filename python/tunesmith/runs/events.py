@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tunesmith.errors import InputError
-from tunesmith.limits import read_whole
-from tunesmith.runs.atomic import cannot_write
-from tunesmith.runs.plain import one_line
+from tunesmith.files.atomic import cannot_write
+from tunesmith.files.plain import one_line
+from tunesmith.files.text import read_whole
 
 Event = dict[str, Any]
 
@@ -21,8 +21,8 @@ Event = dict[str, Any]
 class EventLog:
     """An append-only file of events that holds whole lines up to `position`.
 
-    Opening cuts the file back to `position` bytes: what a killed run wrote after its last
-    checkpoint, torn or not, is going to happen again.
+    Opening truncates the file to `position` bytes: the events that a killed run wrote after its
+    last checkpoint will happen again.
     """
 
     def __init__(self, path: Path, position: int = 0, count: int = 0) -> None:
@@ -41,9 +41,9 @@ class EventLog:
             raise cannot_write(path, error) from error
 
     def append(self, kind: str, fields: Mapping[str, object]) -> None:
-        """Write one event and hand it to the system, where a kill cannot reach it.
+        """Write one event and flush it to the system, so that a kill cannot lose it.
 
-        A line that cannot be written whole is taken back, and an `InputError` says why.
+        If the line cannot be written completely, remove it and raise an `InputError`.
         """
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = one_line({"event": kind, "time": now, **fields})
@@ -61,7 +61,7 @@ class EventLog:
             self.count += 1
 
     def mark(self) -> tuple[int, int]:
-        """Return position and count after making sure that all of it is on the disk."""
+        """Return position and count after writing everything to disk."""
         with self._guard:
             if self._descriptor is None:
                 raise ValueError("the event log is closed")
@@ -80,9 +80,9 @@ class EventLog:
 
 
 def read_events(path: Path | str) -> list[Event]:
-    """Return the events of a file; a torn last line is left out, a missing file has none.
+    """Return the events of a file without an incomplete last line; none if the file is missing.
 
-    Any other line that is not a JSON object is refused with its number.
+    Raise, with the line's number, for any other line that is not a JSON object.
     """
     return read_lines(Path(path))
 
@@ -105,7 +105,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             if not isinstance(row, dict):
                 raise ValueError("not an object")
         except (ValueError, RecursionError) as error:
-            # Only the last line, which no newline has ended, can be the mark of a kill.
+            # Only a last line without a line break can come from a kill.
             if number == len(lines):
                 break
             raise InputError(
@@ -119,7 +119,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _check_position(path: Path, position: int, count: int) -> None:
-    """Refuse a file that cannot be the one the checkpoint was taken with."""
+    """Raise if the file does not hold the events that the checkpoint counts."""
     if position == 0:
         return
     try:
@@ -134,5 +134,5 @@ def _check_position(path: Path, position: int, count: int) -> None:
             f"the checkpoint was taken after {count} events ({position} bytes), "
             f"but the file does not hold them",
             file=str(path),
-            remedy="bring back the file as the run left it, or start a new run directory",
+            remedy="restore the file of the run, or start a new run directory",
         )

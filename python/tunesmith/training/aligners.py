@@ -1,4 +1,4 @@
-"""Word alignment of both directions at once: our own, or other people's programs."""
+"""Word alignment in both directions: by our own aligner or by other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
 
 THOT = ("thot-fast_align", "hmm", "ibm1", "ibm2", "ibm3", "ibm4")
-"""What sil-thot trains. Those after `ibm1` start from the ones before them."""
+"""The models that sil-thot trains. Each one after `ibm1` starts from the one before it."""
 ALIGNERS = ("fast_align", "eflomal", *THOT)
 Progress = Callable[[str, int, int], object]
 
@@ -37,15 +37,15 @@ class FastAlign:
     """IBM model 2 with one parameter for its diagonal (Dyer, Chahuneau & Smith 2013)."""
 
     iterations: int = 5
-    """Passes over the text; the last one finds the links."""
+    """Number of passes over the text; the last one finds the links."""
     alpha: float = 0.01
-    """How often every word pair is taken to have been seen beforehand."""
+    """The prior count of every word pair."""
     null: float = 0.08
-    """The probability that a word stands for nothing."""
+    """The probability that a word has no link."""
     tension: float = 4.0
-    """How strongly words keep to the diagonal, at the start; it is fitted from the second pass."""
+    """How strongly links prefer the diagonal at the start; fitted from the second pass on."""
     max_words: int = 1000
-    """Sentence pairs with longer sides get no links."""
+    """Sentence pairs with a longer side get no links."""
 
     def __post_init__(self) -> None:
         if not (
@@ -72,11 +72,11 @@ def align(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Align two files of tokenised sentences and return what there is to tell about it.
+    """Align two files of tokenised sentences and return facts about the alignment.
 
-    `fast_align` is ours. `hmm`, the IBM models and `thot-fast_align` come from sil-thot (the extra
-    `thot`), `eflomal` is a program of its own that is called as one (the extra `eflomal`). Refuses
-    a name that is none of these and programs that are not installed.
+    `fast_align` is our own implementation. `hmm`, the IBM models and `thot-fast_align` come from
+    sil-thot (the extra `thot`); `eflomal` is a separate program (the extra `eflomal`). Raise if the
+    name is unknown or the program is not installed.
     """
     check_aligner(aligner)
     facts: dict[str, Any] = {"aligner": aligner}
@@ -91,7 +91,7 @@ def align(
 
 
 def check_aligner(name: str) -> None:
-    """Refuse a name that is not in `ALIGNERS`."""
+    """Raise if a name is not in `ALIGNERS`."""
     if name not in ALIGNERS:
         raise InputError(f"no aligner named {name!r}", remedy=f"use one of {', '.join(ALIGNERS)}")
 
@@ -105,10 +105,10 @@ def fast_align(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Align two files; return the number of pairs, of those left without links by reason, and the
-    tensions of the diagonal.
+    """Align two files; return the number of pairs, of pairs without links, and the tensions.
 
-    The links do not depend on `threads`. Refuses files of unequal length and invalid UTF-8.
+    Pairs without links are counted by reason. The links do not depend on `threads`. Raise if the
+    files differ in length or are not UTF-8.
     """
     pairs, empty, long, tensions = _core.fast_align(
         source,
@@ -136,8 +136,8 @@ def _thot(source: Path, target: Path, out: Aligned, model: str, iterations: int)
         (source, target, out.forward, model, iterations, False),
         (target, source, out.backward, model, iterations, True),
     ]
-    # Processes, not threads: the library keeps the interpreter to itself. Spawned, because a fork
-    # of a process with threads may hang.
+    # Processes, not threads: the library holds the interpreter lock. Spawned, because a fork of a
+    # process with threads may hang.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=context) as workers:
         for job in [workers.submit(_one_direction, *arguments) for arguments in jobs]:
@@ -185,15 +185,15 @@ def _eflomal(source: Path, target: Path, out: Aligned) -> None:
     )
     if found is None:
         raise InputError("eflomal is not installed", remedy="pip install 'tunesmith[eflomal]'")
-    told = subprocess.run(
+    result = subprocess.run(
         [found, "-s", source, "-t", target, "-f", out.forward, "-r", out.backward, "--overwrite"],
         capture_output=True,
         text=True,
         check=False,
     )
-    if told.returncode != 0:
+    if result.returncode != 0:
         raise InputError(
-            f"eflomal failed: {told.stderr.strip().splitlines()[-1:]}",
+            f"eflomal failed: {result.stderr.strip().splitlines()[-1:]}",
             str(source),
             remedy="try fast_align",
         )

@@ -1,4 +1,4 @@
-"""Symmetrisation: one word alignment out of the two directed ones."""
+"""Symmetrisation: one word alignment from the two directed ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Links = list[tuple[int, int]]
 """Pairs of positions from zero, source first."""
 
 HEURISTICS: tuple[str, ...] = tuple(_core.HEURISTICS)
-"""What may be kept of two alignments, from least to most cautious names of the field."""
+"""Methods of symmetrisation by their usual names."""
 
 DEFAULT_HEURISTIC = "grow-diag-final-and"
 
@@ -20,7 +20,7 @@ DEFAULT_HEURISTIC = "grow-diag-final-and"
 def parse_links(line: str, lengths: tuple[int, int] | None = None) -> Links:
     """Return the links of a line such as ``0-0 1-2``.
 
-    Raises `InputError` for what is no link, and for positions outside a sentence pair of these
+    Raise an `InputError` for a malformed link and for a position outside a sentence pair of these
     numbers of words.
     """
     return _core.parse_links(line, lengths)
@@ -50,7 +50,7 @@ def symmetrise_files(
 ) -> int:
     """Write one alignment file out of two in Pharaoh format; return the number of lines.
 
-    With `texts`, source and target, links outside a sentence are refused. Raises `InputError`
-    with file and line for malformed links and for files of different lengths.
+    Raise an `InputError` with file and line for malformed links and for files of different lengths;
+    with `texts`, source and target, also for links outside a sentence.
     """
     return _core.symmetrise_files(forward, backward, out, heuristic, texts=texts, threads=threads)

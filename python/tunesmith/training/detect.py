@@ -1,4 +1,4 @@
-"""How to prepare text that nobody described: found out from a sample and from file names."""
+"""Detection of how to prepare a text, from a sample of it and from its file name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tunesmith.errors import InputError
 from tunesmith.training.text import UNKNOWN, Case, TextSide, Tokenizer, spaced
 
 SAMPLE = 2000
-"""Lines with words that are looked at."""
+"""Number of lines in the sample; lines without words do not count."""
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
     "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
@@ -25,7 +25,7 @@ _CODES = (
     "ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
 CODES = frozenset(_CODES.split())
-"""Codes of languages (ISO 639-1) that a file may end in."""
+"""Language codes (ISO 639-1) that a file name may end in."""
 
 Look = Literal["raw", "tokenised", "unspaced", "unclear"]
 LOOKS: dict[Look, str] = {
@@ -35,7 +35,7 @@ LOOKS: dict[Look, str] = {
     "unclear": "text without punctuation",
 }
 
-# A space before ? or ! means nothing: French has one.
+# Ignore a space before ? or !: French has one in raw text.
 _ATTACHED = re.compile(r"\w[.,?!。，]+(?:\s|$)")
 _SEPARATED = re.compile(r"(?:^|\s)[.,。，](?:\s|$)")
 # Chinese, Japanese, Thai, Lao, Burmese, Khmer.
@@ -44,14 +44,14 @@ _UNSPACED = re.compile("[\u2e80-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1
 
 @dataclass(frozen=True)
 class Found:
-    """What a sample of a text looks like."""
+    """The properties of a sample of text."""
 
     look: Look
     cased: bool
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Found:
-        """Look at the first lines that have words.
+        """Return the properties of the first lines that have words.
 
         >>> Found.of(["Das Haus, das alt ist."]), Found.of(["das haus , das alt ist ."])
         (Found(look='raw', cased=True), Found(look='tokenised', cased=False))
@@ -62,19 +62,19 @@ class Found:
         letters = sum(map(str.isalpha, text))
         look: Look
         if len(_UNSPACED.findall(text)) * 2 > letters:
-            # Words of these languages have about two characters.
+            # Words in these scripts have about two characters.
             look = "unspaced" if text.count(" ") * 8 < letters else "tokenised"
         elif attached > separated:
             look = "raw"
         else:
             look = "tokenised" if separated else "unclear"
-        # Names that somebody forgot do not make a text cased.
+        # A few names in upper case do not make a text cased.
         capitals = sum(line != line.lower() for line in sample)
         return cls(look, capitals * 20 > len(sample))
 
 
 def language_of(path: Path) -> str:
-    """Return the language that a file's name ends in, `unknown` if none.
+    """Return the language at the end of a file's name, or `unknown`.
 
     >>> language_of(Path("train.de.gz")), language_of(Path("text.en.txt")), language_of(Path("a"))
     ('de', 'en', 'unknown')
@@ -85,12 +85,12 @@ def language_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Chosen:
-    """How both sides are prepared, and why."""
+    """The preparation of both sides, and the reason."""
 
     source: TextSide
     target: TextSide
     why: str
-    """A line that says what was chosen; empty if all was given."""
+    """A line that reports the choice; empty if every option was given."""
 
 
 def choose_sides(
@@ -104,14 +104,14 @@ def choose_sides(
     aligned: bool = False,
     protected: tuple[str, ...] | None = None,
 ) -> Chosen:
-    """Return how to prepare two texts; what is given is taken, the rest is found out.
+    """Return how to prepare two texts; options that are not given are detected.
 
-    Raw text is tokenised as Moses does it and truecased, text without spaces is cut into
-    characters; tokenised text, and text that is `aligned` word by word, stays as it is. Refuses
-    raw text where sacremoses is not installed.
+    Raw text is tokenised with the Moses rules and truecased, text without spaces is split into
+    characters. Tokenised text and text with given links (`aligned`) stay unchanged. Raise for raw
+    text if sacremoses is not installed.
     """
     paths = (source, target)
-    # Links count the words of the files.
+    # Links refer to the words in the files.
     cut = tokenize or ("none" if aligned else None)
     found = [_prepared(path, cut, case) for path in paths]
     codes = [given or language_of(path) for given, path in zip(languages, paths, strict=True)]
@@ -121,7 +121,7 @@ def choose_sides(
     ]
     why = []
     if aligned and tokenize is None:
-        why.append("words as they stand, since links are given: --tokenize none")
+        why.append("words unchanged because links are given: --tokenize none")
     reasons = [_reason(*each, cut, case) for each in found]
     if reasons[0] == reasons[1]:
         why.append(reasons[0])
@@ -135,7 +135,7 @@ def choose_sides(
 def _prepared(
     path: Path, tokenize: Tokenizer | None, case: Case | None
 ) -> tuple[Tokenizer, Case, Look | None]:
-    """Return how to cut and case a text, and what it looks like if it was looked at."""
+    """Return how to tokenise and case a text, and its properties if they were needed."""
     if tokenize and case:
         return tokenize, case, None
     if tokenize == "none":
@@ -175,7 +175,7 @@ def _tokenizer(found: Found, path: Path) -> Tokenizer:
         return "none"
     if find_spec("sacremoses") is None:
         raise InputError(
-            "the text is not tokenised, and sacremoses, which would do it, is not installed",
+            "the text is not tokenised, and the tokeniser sacremoses is not installed",
             str(path),
             remedy="pip install sacremoses, or give --tokenize none to train on words as they "
             "stand, with punctuation attached, which translates worse",

@@ -1,4 +1,4 @@
-"""The most frequent words of aligned text, for the templates that look at those only."""
+"""The most frequent words of aligned text, for templates that are limited to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from os import PathLike
 from tunesmith.training.rules import AlignedCorpus
 
 FREQUENT = "frequent.txt"
-"""Its name in a model directory."""
+"""The file name in a model directory."""
 
 
 def write_frequent(
@@ -18,9 +18,9 @@ def write_frequent(
     words: int = 150,
     threads: int = 0,
 ) -> tuple[int, int, int]:
-    """Write the most frequent linked pairs, and the words of each side most often without a link.
+    """Write the most frequent linked pairs, and each side's words most often without a link.
 
-    Return the numbers of pairs, source and target words, which are less than asked for where the
-    text has no more. The defaults are those of Eidelman, Marton & Resnik (2013).
+    Return the numbers of pairs, source words and target words, which are lower than requested if
+    the text has no more. The defaults are those of Eidelman, Marton & Resnik (2013).
     """
     return corpus.write_frequent(out, pairs=pairs, words=words, threads=threads)

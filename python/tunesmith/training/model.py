@@ -1,23 +1,31 @@
-"""The model directory: what is inside, and where it came from."""
+"""The model directory: its files, and the data and options they were made from."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tunesmith import _core
+import tomli_w
+
+from tunesmith import _core, plugins
 from tunesmith._core import AtomicWriter, RuleTable
 from tunesmith.errors import InputError, check_regular
-from tunesmith.limits import read_whole
-from tunesmith.runs.config import CHECKED, fingerprint
+from tunesmith.files.fingerprint import CHECKED, fingerprint
+from tunesmith.files.text import read_whole
 from tunesmith.training.text import PIECES, TextSide, read_case
 
 FORMAT = 1
 SIDES = ("source", "target")
 PHRASES, HIERO, LM = "phrases.rules", "hiero.rules", "lm.tlm"
+_HEADER = """\
+# A translation model; made and read by tunesmith.
+# [files] has sizes in bytes. `protected` has regular expressions of what is not language and comes
+# out as it went in. `templates` has sparse features by their templates (docs/features.md).
+
+"""
 REPAIR = "correct it, or delete it and start the training again, which writes it anew"
 
 
@@ -32,59 +40,55 @@ def case_file(side: str) -> str:
 
 
 def write_model(folder: Path, config: Mapping[str, Any], summary: Mapping[str, Any]) -> Path:
-    """Write `model.toml`; call it last, its presence says that the model is whole."""
+    """Write `model.toml`; call this last, because its presence marks the model as complete."""
     stages = summary["stages"]
-    lines = [
-        "# A translation model; made and read by tunesmith.",
-        f"format = {FORMAT}",
-        f'version = "{_core.__version__}"',
-        f'kind = "{config["kind"]}"',
-        "",
-        "[files]",
-        *(f'"{name}" = {size}  # bytes' for name, size in summary["files"].items()),
-        "",
-        "[digests]",
-        *(f'"{name}" = "{_digest(folder / name)}"' for name in summary["files"]),
-    ]
-    for name in SIDES:
-        side: Mapping[str, Any] = config[f"{name}_side"]
-        recorded = {key: side[key] for key in ("language", "tokenize", "case")}
-        if side["tokenize"] in PIECES:
-            recorded["pieces"] = pieces_file(name)
-        if side["case"] == "true":
-            recorded["truecase"] = case_file(name)
-        lines += ["", f"[{name}]", *(f"{key} = {_text(text)}" for key, text in recorded.items())]
-        lines += ["# Regular expressions of what is not language and comes out as it went in."]
-        lines += ["protected = [", *(f"    {_text(each)}," for each in side["protected"]), "]"]
-    lines += ["", "[features]", "# Sparse ones, by their templates (docs/features.md)."]
-    lines += [f"templates = [{', '.join(map(_text, _templates(folder)))}]"]
-    lines += ["", "[made_from]", f"pairs = {stages['text']['pairs']}"]
-    lines += [f"aligner = {_text(stages.get('align', {}).get('aligner', 'given'))}"]
-    for item in config["inputs"]:
-        lines += ["", "[[made_from.inputs]]", f"role = {_text(item['role'])}"]
-        lines += [f"path = {_text(item['path'])}", f"size = {item['size']}"]
-        lines += [f"sha256 = {_text(item['sha256'])}"]
-    lines += ["", "[seconds]", *(f"{name} = {facts['seconds']}" for name, facts in stages.items())]
+    align = stages.get("align", {})
+    document = {
+        "format": FORMAT,
+        "version": _core.__version__,
+        "kind": config["kind"],
+        "files": dict(summary["files"]),
+        "digests": {name: _digest(folder / name) for name in summary["files"]},
+        **{name: _recorded(name, config[f"{name}_side"]) for name in SIDES},
+        "features": {"templates": _templates(folder)},
+        "made_from": {
+            "pairs": stages["text"]["pairs"],
+            "aligner": align.get("aligner", "given"),
+            "inputs": [
+                {key: item[key] for key in ("role", "path", "size", "sha256")}
+                for item in config["inputs"]
+            ],
+        },
+        "seconds": {name: facts["seconds"] for name, facts in stages.items()},
+    }
     path = folder / "model.toml"
     with AtomicWriter(str(path)) as out:
-        out.write("\n".join(lines) + "\n")
+        out.write(_HEADER + tomli_w.dumps(document))
     return path
 
 
+def _recorded(name: str, side: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the text of a side was prepared."""
+    recorded = {key: side[key] for key in ("language", "tokenize", "case")}
+    if side["tokenize"] in PIECES:
+        recorded["pieces"] = pieces_file(name)
+    if side["case"] == "true":
+        recorded["truecase"] = case_file(name)
+    return {**recorded, "protected": list(side["protected"])}
+
+
 def _templates(folder: Path) -> list[str]:
-    """Return what somebody chose for a model that is written again."""
+    """Return the templates that were chosen for a model that is now written again."""
     if not (folder / "model.toml").is_file():
         return []
     return list(_description(folder).get("features", {}).get("templates", []))
 
 
 def read_model(folder: Path) -> dict[str, Any]:
-    """Return what `model.toml` says; refuse a folder without a whole model, and files in it that
-    are not the model's own.
-    """
-    told = _description(folder)
-    _check_files(folder, told["files"], told.get("digests", {}))
-    return told
+    """Return the content of `model.toml`; raise if the model is incomplete or a file changed."""
+    description = _description(folder)
+    _check_files(folder, description["files"], description.get("digests", {}))
+    return description
 
 
 def _description(folder: Path) -> dict[str, Any]:
@@ -94,35 +98,35 @@ def _description(folder: Path) -> dict[str, Any]:
         raise InputError(
             "there is no model here: model.toml is missing",
             str(folder),
-            remedy="give the folder that was given to --model; an unfinished training goes on when "
-            "it is started again",
+            remedy="give the folder that was given to --model; an unfinished training continues "
+            "when it is started again",
         )
     try:
-        told = tomllib.loads(read_whole(path).decode("utf-8").replace("\r\n", "\n"))
+        description = tomllib.loads(read_whole(path).decode("utf-8").replace("\r\n", "\n"))
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"not a model description: {error}", str(path), remedy=REPAIR) from None
-    if told.get("format") != FORMAT:
+    if description.get("format") != FORMAT:
         raise InputError(
-            f"a model of format {told.get('format')}, not {FORMAT}",
+            f"a model of format {description.get('format')}, not {FORMAT}",
             str(path),
             remedy="train it again with this version",
         )
     for name in ("files", *SIDES):
-        if not isinstance(told.get(name), dict):
+        if not isinstance(description.get(name), dict):
             raise InputError(f"there is no [{name}]", str(path), remedy=REPAIR)
-    parts = (told[side].get(key) for side in SIDES for key in ("pieces", "truecase"))
-    for name in (*told["files"], *(name for name in parts if isinstance(name, str))):
+    parts = (description[side].get(key) for side in SIDES for key in ("pieces", "truecase"))
+    for name in (*description["files"], *(name for name in parts if isinstance(name, str))):
         check_regular(folder / name)
-    _check_features(told.get("features", {}), str(path))
-    return told
+    _check_features(description.get("features", {}), str(path))
+    return description
 
 
 def _check_files(folder: Path, sizes: Mapping[str, object], digests: object) -> None:
-    """Refuse files other than those the model was made with; a missing one is named by its reader.
+    """Raise if a file is not the one the model was made with; missing files are not checked here.
 
-    A model without digests was made before there were any, and is known by its sizes.
+    Models of earlier versions have no digests: only the sizes of their files are checked.
     """
     if not isinstance(digests, dict):
         raise InputError("digests is not a table", str(folder / "model.toml"), remedy=REPAIR)
@@ -142,7 +146,7 @@ def _check_files(folder: Path, sizes: Mapping[str, object], digests: object) -> 
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the path of a file of the model; refuses a name that leads out of the folder."""
+    """Return the path of a file of the model; raise if it is outside the folder."""
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise InputError(
             f"the file {json.dumps(name)} is outside the model's folder",
@@ -153,13 +157,13 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def _digest(path: Path) -> str:
-    """Return a SHA-256 of a file, or of its ends where the file has a checksum of the rest."""
-    told = fingerprint(path, ends=path.suffix in CHECKED)
-    return str(told.get("sha256") or told["sha256_of_ends"])
+    """Return a SHA-256 of a file, or of its ends if the file has a checksum of the rest."""
+    found = fingerprint(path, ends=path.suffix in CHECKED)
+    return str(found.get("sha256") or found["sha256_of_ends"])
 
 
-def _check_features(told: object, file: str) -> None:
-    names = told.get("templates", []) if isinstance(told, dict) else None
+def _check_features(features: object, file: str) -> None:
+    names = features.get("templates", []) if isinstance(features, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError(
             "templates in [features] is not a list of names",
@@ -169,15 +173,22 @@ def _check_features(told: object, file: str) -> None:
     check_templates(names, file)
 
 
+OWN_TEMPLATES: dict[str, Callable[[], Any]] = {}
+"""Templates of installed packages by name; `tunesmith.decode.templates.register` adds them."""
+
+
 def check_templates(names: Sequence[str], file: str) -> None:
-    """Refuse names that are neither of a template nor of a set, and say where they stand."""
+    """Raise if a name in `file` is neither a template nor a set of templates."""
     known = {known[0] for known in (*_core.TEMPLATES, *_core.TEMPLATE_SETS)}
+    if not known.issuperset(names):
+        plugins.load("templates")
+        known |= OWN_TEMPLATES.keys()
     for name in names:
         if name not in known:
             raise InputError(
                 f'no features are named "{name}"',
                 file,
-                remedy="correct the name in templates; tunesmith features lists those there are",
+                remedy="correct the name in templates; tunesmith features lists all names",
             )
 
 
@@ -187,34 +198,34 @@ def text_sides(folder: Path) -> tuple[TextSide, TextSide]:
     >>> source, target = text_sides(Path("model"))  # doctest: +SKIP
     >>> target.restore(translate(source.prepare("Das ist ein Haus.")))  # doctest: +SKIP
     """
-    told = read_model(folder)
-    source, target = (_side(folder, name, told[name]) for name in SIDES)
+    model = read_model(folder)
+    source, target = (_side(folder, name, model[name]) for name in SIDES)
     return source, target
 
 
-def _side(folder: Path, name: str, told: Mapping[str, Any]) -> TextSide:
+def _side(folder: Path, name: str, table: Mapping[str, Any]) -> TextSide:
     file = str(folder / "model.toml")
     wanted = ["language", "tokenize", "case"]
-    wanted += ["pieces"] if told.get("tokenize") in PIECES else []
-    wanted += ["truecase"] if told.get("case") == "true" else []
+    wanted += ["pieces"] if table.get("tokenize") in PIECES else []
+    wanted += ["truecase"] if table.get("case") == "true" else []
     for key in wanted:
-        if not isinstance(told.get(key), str):
-            raise InputError(f"[{name}] does not tell its {key}", file, remedy=REPAIR)
-    # Models made before text was protected do not have them.
-    protected = told.get("protected", [])
+        if not isinstance(table.get(key), str):
+            raise InputError(f"[{name}] has no {key}", file, remedy=REPAIR)
+    # Models of earlier versions do not have them.
+    protected = table.get("protected", [])
     if not isinstance(protected, list) or not all(isinstance(each, str) for each in protected):
         raise InputError(f"protected in [{name}] is not a list of strings", file, remedy=REPAIR)
     try:
         side = TextSide(
-            told["language"],
-            told["tokenize"],
-            told["case"],
-            str(inside(folder, told["pieces"])) if "pieces" in wanted else "",
+            table["language"],
+            table["tokenize"],
+            table["case"],
+            str(inside(folder, table["pieces"])) if "pieces" in wanted else "",
             protected=tuple(protected),
         )
     except InputError as error:
         raise InputError(f"[{name}]: {error.message}", file, remedy=error.remedy) from None
-    return read_case(side, inside(folder, told["truecase"])) if "truecase" in wanted else side
+    return read_case(side, inside(folder, table["truecase"])) if "truecase" in wanted else side
 
 
 def rule_tables(folder: Path) -> dict[str, RuleTable]:
@@ -225,8 +236,3 @@ def rule_tables(folder: Path) -> dict[str, RuleTable]:
         for name in files
         if name.endswith(".rules")
     }
-
-
-def _text(value: str) -> str:
-    # A JSON string is a TOML string too, but for DEL, which TOML wants escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""From parallel text to a model directory, stage by stage; a killed training goes on."""
+"""From parallel text to a model directory, stage by stage; a killed training can be resumed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, Literal
 from tunesmith import lm
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
-from tunesmith.runs import fingerprint
-from tunesmith.runs.atomic import atomic_write
+from tunesmith.files.atomic import atomic_write
+from tunesmith.files.fingerprint import fingerprint
 from tunesmith.training.aligners import Aligned, align, check_aligner
 from tunesmith.training.alignment import HEURISTICS, parse_links, symmetrise_files
 from tunesmith.training.classes import CLASSES, make_classes
@@ -47,12 +47,12 @@ KINDS: tuple[Kind, ...] = ("phrase", "hiero", "both")
 
 @dataclass(frozen=True)
 class Training:
-    """What to train, and from what."""
+    """The data and options of a training."""
 
     source: Path
     target: Path
     source_side: TextSide = field(default_factory=TextSide)
-    """How text is prepared; `choose_sides` finds it out from a sample."""
+    """How text is prepared; `choose_sides` detects it from a sample."""
     target_side: TextSide = field(default_factory=TextSide)
     kind: Kind = "both"
     lm_texts: tuple[Path, ...] = ()
@@ -65,9 +65,9 @@ class Training:
     phrases: PhraseOptions = field(default_factory=PhraseOptions)
     hiero: HieroOptions = field(default_factory=HieroOptions)
     dev: Path | None = None
-    """Source text to tell the coverage of."""
+    """Source text to report the coverage of."""
     dev_target: Path | None = None
-    """Its translation, to tell the perplexity of."""
+    """Its translation, to report the perplexity of."""
     memory: int = 1 << 30
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Training:
         PairFilter(self.longest, self.ratio)
 
     def inputs(self) -> list[tuple[str, Path]]:
-        """Return the files that are read, each with its role."""
+        """Return the input files, each with its role."""
         given = [
             ("source", self.source),
             ("target", self.target),
@@ -106,11 +106,11 @@ class Training:
 def train(
     training: Training, folder: Path, threads: int = 0, tell: Tell | None = None
 ) -> dict[str, Any]:
-    """Train a model directory and return what is in it.
+    """Train a model directory and return its description.
 
-    `tell` hears of every stage: that it began, how far it is, that it is done, or that it was kept
-    from an earlier training. A training that was stopped goes on after its last finished stage.
-    Refuses text of unequal length, text without a usable pair or a single rule, and a folder that
+    `tell` is called for every stage: when it begins, as it progresses, when it is done, or when it
+    was kept from an earlier training. A stopped training continues after its last finished stage.
+    Raise if the texts differ in length, if they give no usable pair or no rule, or if the folder
     holds something else.
     """
     config = training.config()
@@ -159,7 +159,7 @@ def _recorded(side: TextSide) -> dict[str, str]:
 
 
 def _check_texts(training: Training) -> None:
-    """Refuse, before any work, text that only later stages read and could not use."""
+    """Raise early, before any work, for text that a later stage could not use."""
     for text in training.lm_texts:
         for _ in Lines(text):
             pass
@@ -174,7 +174,7 @@ def _check_texts(training: Training) -> None:
 
 
 def _learn(training: Training, folder: Path, stages: Stages) -> list[Path]:
-    """Learn truecasing and pieces where they are wanted; return their files."""
+    """Learn truecasing and pieces if requested; return their files."""
     texts = (training.source, training.target)
     sides = list(zip(SIDES, (training.source_side, training.target_side), texts, strict=True))
     cased = {folder / case_file(name): (side, text) for name, side, text in sides if _cased(side)}
@@ -215,7 +215,7 @@ def _cased(side: TextSide) -> bool:
 
 
 def _sides(training: Training, folder: Path) -> tuple[TextSide, TextSide]:
-    """Return both sides with what was learnt for them."""
+    """Return both sides with the truecasing and pieces learnt for them."""
 
     def ready(name: str, side: TextSide) -> TextSide:
         if side.tokenize in PIECES:
@@ -262,8 +262,7 @@ def _prepare(
 def _with_links(
     pairs: Iterable[tuple[str, str]], alignment: Path, text: str
 ) -> Iterable[tuple[tuple[str, str], str]]:
-    """Yield pairs with their links; refuse what is no link, and a file with fewer or more lines
-    than the text."""
+    """Yield pairs with their links; raise for malformed links and a wrong number of lines."""
     links = iter(Lines(alignment))
     count = 0
     for count, pair in enumerate(pairs, 1):
@@ -350,7 +349,7 @@ def _words(
     threads: int,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Write what sparse templates want to know of words: which are frequent, their classes."""
+    """Write the files that sparse templates need: frequent words and word classes."""
     frequent, classes = out
     progress("counting", 0, 0)
     aligned = AlignedCorpus(*corpus, links, skip_bad=True)
@@ -399,8 +398,7 @@ def _dev(
     model: Path,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return the share of the dev set's words that some rule translates, and the perplexity of its
-    translation."""
+    """Return the dev set's coverage by the rules and the perplexity of its translation."""
     facts: dict[str, Any] = {}
     texts: list[list[str]] = []
     for path, side in zip((training.dev, training.dev_target), sides, strict=True):
@@ -424,7 +422,7 @@ def _dev(
 
 
 def _covered(table: RuleTable, sentence: Sequence[str]) -> set[int]:
-    """Return the places of a sentence that lie under the source side of some rule."""
+    """Return the positions of a sentence that the source side of some rule covers."""
     ids = [table.source_id(word) for word in sentence]
     places: set[int] = set()
     for start in range(len(ids)):
@@ -435,7 +433,7 @@ def _covered(table: RuleTable, sentence: Sequence[str]) -> set[int]:
             if child is None:
                 break
             node = child
-            # A single word is asked for its rules only where no longer source covers it.
+            # Look up the rules of a single word only if no longer source side covers it.
             if end not in places or start not in places:
                 places.update(range(start, end + 1) if table.entries(node) else ())
     return places

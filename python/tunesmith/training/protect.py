@@ -1,4 +1,4 @@
-"""Spans of text that are not language (addresses, tags, numbers): kept whole, and given back."""
+"""Spans of text that are not language (addresses, tags, numbers): kept whole and restored."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NamedTuple
 from tunesmith.errors import InputError
 
 SPACE = "▁"
-"""What stands for a space inside a word of the model."""
+"""Replaces a space inside a word of the model."""
 JOINER = "\uffed"
 """Marks the side of a protected word that had no space (￭, as in OpenNMT's tokeniser)."""
 OPEN, CLOSE = "\uff5f", "\uff60"
-"""Enclose a word that is to come out exactly as it stands (as in OpenNMT's tokeniser)."""
+"""Enclose a word that must not be changed (as in OpenNMT's tokeniser)."""
 MASK = "\ue000"
-"""Stands for a protected span while the rest of the line is worked on."""
+"""Replaces a protected span while the rest of the line is processed."""
 
 _CJK = r"\u2e80-\u9fff\uf900-\ufaff"
 # A letter, digit or underscore of a script that puts spaces between words.
 _WORD = rf"[^\W{_CJK}]"
 _URL = rf"""[^\s<>"“”„«»|\\^{{}}`()▁{_CJK}\uff00-\uffef]"""
-# A sentence's punctuation does not end an address, nor does a bracket that it did not open.
+# The punctuation of a sentence is not part of an address, nor is a bracket opened before it.
 _URL_REST = rf"(?:{_URL}|\({_URL}*\))*(?:(?![.,;:!?'’‘*_]){_URL}|\({_URL}*\))"
-# Not inside a word or a longer number. The first condition is there for speed.
+# Not inside a word or a longer number. The first condition only saves time.
 _ALNUM = rf"[^\W_{_CJK}]"
 _BEFORE = rf"(?=[-+−0-9])(?<!{_ALNUM})(?<![0-9][.,:/'’–-])(?<!\w-)"
 _AFTER = rf"(?!{_ALNUM}|-\w|[.,:/'’–][0-9])"
@@ -32,7 +32,7 @@ _TAG = r"""</?[A-Za-z][\w:.-]*(?:\s+[\w:.@-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'
 _MAIL = rf"(?:mailto:)?(?:{_WORD}|[.+%-])+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{{2,}}"
 
 WHOLE_NUMBERS = rf"{_BEFORE}[-+−]?[0-9]{{2,}}{_AFTER}"
-"""Protected where words are cut; other tokenisers keep these numbers whole anyway."""
+"""Protected for tokenisers that split words; the others keep these numbers whole anyway."""
 _NEEDS = {
     # Tags, comments, entities.
     _TAG: "<",
@@ -51,20 +51,20 @@ _NEEDS = {
     # Numbers with separators, dates, times; a currency right behind a number.
     rf"{_BEFORE}[-+−]?[0-9]+(?:[.,:/'’–-][0-9]+)+{_AFTER}": "0123456789",
     r"(?<=[0-9])[$£¥€₹](?![0-9])": "$£¥€₹",
-    # Names of programs; marks of emphasis, which the words between them do not belong to.
+    # Names of programs; marks of emphasis, without the words between them.
     r"(?<!\w)[^\W_]+(?:_+[^\W_]+)+(?!\w)": "_",
     r"(?<!\w)_{1,3}(?=[^\W_])|(?<=[^\W_])_{1,3}(?!\w)": "_",
     r"\*+": "*",
     WHOLE_NUMBERS: "0123456789",
 }
-# Regular expressions with characters without one of which they match nothing: most lines have none
-# of them, which is found ten times as fast. "www." counts as a slash.
+# Regular expressions, each with characters of which a match has at least one. Most lines have
+# none of them, and this check is ten times as fast. "www." counts as a slash.
 PROTECTED: tuple[str, ...] = tuple(pattern for pattern in _NEEDS if pattern != WHOLE_NUMBERS)
-"""Regular expressions of what is protected unless others are given."""
+"""The default regular expressions of protected spans."""
 
-# Leading marks do not begin a sentence: the word behind them does.
+# A sentence begins with the first word after leading marks.
 _MARKUP = re.compile(r"[<*_&]")
-# Tokens that Moses' detokeniser sets without a space, to their left or to their right.
+# Tokens that Moses' detokeniser attaches to the left or to the right.
 _CLOSING = re.compile(r"[,.?!:;\\%}\])]+")
 _OPENING = re.compile(r"[(\[{¿¡$£¥€₹]+")
 _CURRENCY = re.compile(r"[$£¥€₹]")
@@ -79,10 +79,10 @@ class Span(NamedTuple):
 
 
 class Protector:
-    """Finds protected spans by regular expressions, of which earlier ones go first.
+    """Finds protected spans by regular expressions; earlier ones take precedence.
 
-    sacremoses' `protected_patterns` would not do: it replaces every occurrence of a text that it
-    found, glues it to its neighbours, and has no way back from tokens to text.
+    sacremoses' `protected_patterns` is not enough: it replaces every occurrence of a matched text,
+    glues it to its neighbours, and cannot restore the text from tokens.
 
     >>> protector = protector_of(PROTECTED)
     >>> masked, spans = protector.mask("<b>Siehe</b> https://a.de/B.")
@@ -97,7 +97,7 @@ class Protector:
             except re.error as error:
                 raise InputError(
                     f"{pattern!r} is not a regular expression: {error}",
-                    remedy="correct it; Python's re module says what there is",
+                    remedy="correct it; see the documentation of Python's re module",
                 ) from None
         self._patterns = patterns
         self._needed = frozenset("".join(_NEEDS.get(each, "") for each in patterns))
@@ -105,7 +105,7 @@ class Protector:
         self._compiled: dict[frozenset[str], re.Pattern[str]] = {}
 
     def _any(self, text: str) -> re.Pattern[str] | None:
-        """Return the pattern of all that may be found in a text, none if nothing can."""
+        """Return the pattern of the expressions that can match a text, None if none can."""
         there = self._needed.intersection(text)
         if "www." in text or "WWW." in text:
             there |= {"/"}
@@ -117,20 +117,20 @@ class Protector:
                 for each in self._patterns
                 if each not in _NEEDS or not there.isdisjoint(_NEEDS[each])
             ]
-            # What stands for spans must not be mistaken for one.
+            # A mask character in the text must not be mistaken for a span.
             pattern = re.compile("|".join(f"(?:{each})" for each in (MASK, *chosen)))
             self._compiled[there] = pattern
         return self._compiled[there]
 
     def mask(self, line: str) -> tuple[str, list[str]]:
-        """Return the line with `MASK` for each protected span, and these."""
+        """Return the line with `MASK` for each protected span, and the spans."""
         pattern = self._any(line) if self._patterns else None
         if pattern is None:
             return line, []
         spans: list[str] = []
 
         def hide(found: re.Match[str]) -> str:
-            # Inside words a ▁ is a space.
+            # Inside words a ▁ means a space.
             if not found[0] or SPACE in found[0]:
                 return found[0]
             spans.append(found[0])
@@ -139,7 +139,7 @@ class Protector:
         return pattern.sub(hide, line), spans
 
     def span(self, token: str) -> Span | None:
-        """Return the span that a word of the model stands for, if it is a protected one."""
+        """Return the span that a word of the model represents, None if it is not protected."""
         if not self._patterns:
             return None
         if MASK in token:
@@ -154,7 +154,7 @@ class Protector:
 
 @lru_cache(maxsize=64)
 def protector_of(patterns: tuple[str, ...]) -> Protector:
-    """Return what finds spans of these patterns; refuse what is no regular expression."""
+    """Return a protector for these patterns; raise for an invalid regular expression."""
     return Protector(patterns)
 
 
@@ -164,7 +164,7 @@ def is_markup(span: str) -> bool:
 
 
 def unmask(masked: str, spans: Sequence[str]) -> str:
-    """Return a line with its spans again."""
+    """Return a masked line with its spans restored."""
     if not spans:
         return masked
     parts = masked.split(MASK)
@@ -172,13 +172,13 @@ def unmask(masked: str, spans: Sequence[str]) -> str:
 
 
 def joined_words(words: list[str], masked: str, spans: Sequence[str]) -> list[str]:
-    """Return Moses' tokens of a masked line with spans for masks.
+    """Return Moses' tokens of a masked line, with masks replaced by spans.
 
-    Where a span had no space beside it, and Moses' detokeniser would set one, a joiner says so.
+    A joiner marks a side without a space if Moses' detokeniser would insert one.
     """
     if not spans:
         return words
-    # Spaces at both ends: what is beside a mask can be looked at anywhere.
+    # Spaces at both ends, so that every mask has a character on either side.
     padded = f" {masked} "
     places = [at for at, character in enumerate(padded) if character == MASK]
     out: list[str] = []
@@ -197,9 +197,9 @@ def joined_words(words: list[str], masked: str, spans: Sequence[str]) -> list[st
 
 
 def joined_pieces(pieces: list[str], spans: Sequence[str]) -> list[str]:
-    """Return the pieces of a masked line with spans for masks.
+    """Return the pieces of a masked line, with masks replaced by spans.
 
-    A span says by itself whether a space stands before it, as other pieces do: by ▁ or a joiner.
+    A span marks whether a space precedes it, as other pieces do: by ▁ or a joiner.
     """
     if not spans:
         return pieces
@@ -219,12 +219,12 @@ def joined_pieces(pieces: list[str], spans: Sequence[str]) -> list[str]:
 
 
 def behind_number(token: str, before: str) -> bool:
-    """Return whether a token is a currency behind a number, not in front of the next word."""
+    """Return whether a token is a currency that belongs to the number before it."""
     return before[-1:].isdigit() and _CURRENCY.fullmatch(token) is not None
 
 
 def glued(masked: str, spans: Sequence[Span]) -> str:
-    """Return text with spans for masks, without the spaces that their joiners forbid."""
+    """Return text with masks replaced by spans, without the spaces that joiners forbid."""
     parts = masked.split(MASK)
     for at, span in enumerate(spans):
         if span.joins_left:
@@ -235,7 +235,7 @@ def glued(masked: str, spans: Sequence[Span]) -> str:
 
 
 def glued_pieces(pieces: Sequence[str], spans: Sequence[Span | None]) -> str:
-    """Return pieces put together, with ▁ for spaces; `spans` has what is protected among them."""
+    """Return joined pieces, with ▁ for spaces; `spans` holds the protected ones."""
     text, joins = "", True
     for piece, span in zip(pieces, spans, strict=True):
         if span is None:
@@ -248,5 +248,5 @@ def glued_pieces(pieces: Sequence[str], spans: Sequence[Span | None]) -> str:
 
 
 def verbatim(text: str) -> str:
-    """Return text as one word that comes out as it is."""
+    """Return text as one word that is never changed."""
     return f"{OPEN}{text.replace(' ', SPACE)}{CLOSE}"

@@ -41,7 +41,7 @@ __all__ = [
 
 Path = str | PathLike[str]
 Progress = Callable[[str, int, int], object]
-"""Told what is being done, how much of it is done, and how much there is (0: nobody knows)."""
+"""Called with the step, the amount done, and the total (0 if unknown)."""
 GAPS = {"[X,1]": -1, "[X,2]": -2}
 SHORT_GAPS = {"[1]": "[X,1]", "[2]": "[X,2]"}
 GIBIBYTE = 1 << 30
@@ -49,37 +49,37 @@ GIBIBYTE = 1 << 30
 
 @dataclass(frozen=True)
 class PhraseOptions:
-    """Which phrase pairs to extract, and how to score them."""
+    """Options of the extraction and scoring of phrase pairs."""
 
     max_length: int = 7
-    """Words on either side at most."""
+    """Maximum number of words on either side."""
     reordering: bool = True
     """Orientations to the neighbouring words: msd-bidirectional-fe."""
     hierarchical_reordering: bool = False
     """Orientations to blocks of any size (Galley & Manning 2008)."""
     smoothing: Literal["none", "good-turing", "kneser-ney"] = "none"
-    """Of the two phrase probabilities (Foster, Kuhn & Johnson 2006)."""
+    """Smoothing of the two phrase probabilities (Foster, Kuhn & Johnson 2006)."""
     exact_lexicon: bool = False
     """Lexical weights from exact probabilities, not from the seven decimals of Moses' files."""
     min_count: int = 1
-    """Phrase pairs seen less often are left out, after they were counted."""
+    """Minimum count; rarer phrase pairs are dropped after the probabilities are computed."""
 
 
 @dataclass(frozen=True)
 class HieroOptions:
-    """Which hierarchical rules to extract (Chiang 2007)."""
+    """Options of the extraction of hierarchical rules (Chiang 2007)."""
 
     max_span: int = 10
-    """Words of an initial phrase on either side at most."""
+    """Maximum number of words on either side of an initial phrase."""
     max_symbols: int = 5
-    """Words and gaps on the source side at most."""
+    """Maximum number of words and gaps on the source side."""
     max_gaps: int = 2
     min_gap: int = 1
-    """Source words under a gap at least."""
+    """Minimum number of source words under a gap."""
     adjacent_gaps: bool = False
     """Whether two gaps may touch on the source side."""
     tight: bool = True
-    """Leave words without links out at the edges of phrases and gaps."""
+    """Exclude words without links at the edges of phrases and gaps."""
     min_count: int = 1
     min_gap_count: int = 1
     """The same as `min_count`, for rules with gaps."""
@@ -87,21 +87,21 @@ class HieroOptions:
 
 @dataclass(frozen=True)
 class Made:
-    """What a table was made from."""
+    """Counts from the making of a table."""
 
     instances: int
-    """Rules with their repetitions."""
+    """Extracted rules, repetitions included."""
     distinct: int
-    """Different rules, before any were left out."""
+    """Different rules, before any were dropped."""
     sources: int
     entries: int
     spilled: int
-    """Bytes that went through a temporary file because memory was short."""
+    """Bytes written to a temporary file because of the memory limit."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import found."""
+    """Counts from an import."""
 
     sources: int
     entries: int
@@ -115,7 +115,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule in words; `links` are places on the two sides."""
+    """One rule in words; `links` are positions on the two sides."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -183,7 +183,7 @@ def find(table: RuleTable, source: str | Sequence[str]) -> list[Rule]:
 
 
 def matches(table: RuleTable, sentence: str | Sequence[str]) -> Iterator[tuple[int, list[Rule]]]:
-    """Yield, for each place of a sentence, the rules without gaps that start there."""
+    """Yield, for each position of a sentence, the rules without gaps that start there."""
     words = sentence.split() if isinstance(sentence, str) else list(sentence)
     ids = [table.source_id(word) for word in words]
     for start in range(len(words)):
@@ -238,7 +238,7 @@ def log_scores(table: RuleTable, scores: Sequence[float]) -> list[float]:
 def import_moses(phrases: Path, out: Path, reordering: Path | None = None) -> Imported:
     """Turn a Moses phrase table, and a reordering table, into a table at `out`.
 
-    Raises `InputError` with file and line for what is no such table.
+    Raise an `InputError` with file and line if a file is not such a table.
     """
     return Imported(**import_moses_table(phrases, out, reordering))
 

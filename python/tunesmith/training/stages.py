@@ -1,4 +1,4 @@
-"""The stages of a training: which are done, how far the others are."""
+"""The stages of a training: which are done, and the progress of the others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, Literal, Self
 
 from tunesmith._core import AtomicWriter
 from tunesmith.errors import InputError
-from tunesmith.runs.atomic import TEMPORARY
-from tunesmith.runs.config import read_object
-from tunesmith.runs.lock import LOCK, Lock
+from tunesmith.files.atomic import TEMPORARY
+from tunesmith.files.fingerprint import read_object
+from tunesmith.files.lock import LOCK, Lock
 
 TICK = 1000
 """Lines between two reports."""
@@ -24,7 +24,7 @@ ANEW = "name a new folder, or remove this one"
 
 @dataclass(frozen=True)
 class News:
-    """How far a stage is; `total` is 0 where nobody knows it."""
+    """The progress of a stage; `total` is 0 if unknown."""
 
     stage: str
     state: Literal["begun", "going", "done", "kept"]
@@ -35,13 +35,13 @@ class News:
 
 Tell = Callable[[News], object]
 Progress = Callable[[str, int, int], object]
-"""Told the step, how much of it is done, and how much there is."""
+"""Called with the step, the amount done, and the total."""
 
 
 class Stages:
-    """Which stages are done, kept beside the model so that a killed training goes on.
+    """The record of finished stages, kept beside the model so that a killed training can continue.
 
-    Refuses a folder that another training writes, until the end of the `with` block.
+    Locks the folder until the end of the `with` block; raises if another training writes it.
     """
 
     def __init__(self, folder: Path, config: dict[str, Any], tell: Tell) -> None:
@@ -50,7 +50,7 @@ class Stages:
         self.done: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
         self.tell = tell
-        # First of all: a folder of somebody else's gets no lock of ours.
+        # Check before locking: do not put a lock into a folder that is not ours.
         begun = {folder / LOCK, *folder.glob(f".{self.file.name}.*{TEMPORARY}")}
         if not self.file.exists() and set(folder.iterdir()) - begun:
             raise InputError("the folder is not empty", str(folder), remedy="name a new folder")
@@ -67,7 +67,7 @@ class Stages:
         for place in (folder, folder / "work"):
             for leftover in place.glob(f".*{TEMPORARY}"):
                 leftover.unlink(missing_ok=True)
-        # Before any work, so that the folder is known again wherever it stops.
+        # Save before any work, so that a stopped training recognises its folder.
         self._save()
 
     def __enter__(self) -> Self:
@@ -78,13 +78,13 @@ class Stages:
 
     @property
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What the stages of this training told, now or when they were done."""
+        """The facts that the stages returned, in this training or an earlier one."""
         return {name: self.done[name] for name in self.asked}
 
     def run(
         self, name: str, outputs: Sequence[Path], work: Callable[[Progress], dict[str, Any]]
     ) -> None:
-        """Do a stage, unless it is done and its outputs are there."""
+        """Run a stage, unless it is done and its outputs exist."""
         self.asked.append(name)
         if name in self.done and all(output.exists() for output in outputs):
             self.tell(News(name, "kept"))
@@ -97,12 +97,12 @@ class Stages:
         self.tell(News(name, "done"))
 
     def _take_up(self, folder: Path) -> None:
-        """Take over what an earlier training did; refuse one of other text or options."""
-        told = read_object(self.file, ANEW)
-        if not _is_record(told):
+        """Take over the stages of an earlier training; raise if its text or options differ."""
+        record = read_object(self.file, ANEW)
+        if not _is_record(record):
             raise InputError("not a record of stages", str(self.file), remedy=ANEW)
-        config, done = told["config"], told["done"]
-        # Where nothing is done yet, nothing is lost: options may have been a mistake.
+        config, done = record["config"], record["done"]
+        # If no stage is done, options may change: nothing is lost.
         if done and _contents(config, False) != _contents(self.config, False):
             raise InputError(
                 "the folder holds a model trained from other text or with other options",
@@ -119,15 +119,15 @@ class Stages:
 
 
 def counted(lines: Iterable[str], step: str, progress: Progress) -> Iterator[str]:
-    """Yield lines and tell how many there were so far."""
+    """Yield lines and report their number so far."""
     for number, line in enumerate(lines, 1):
         if number % TICK == 0:
             progress(step, number, 0)
         yield line
 
 
-def _is_record(told: dict[str, Any]) -> bool:
-    config, done = told.get("config"), told.get("done")
+def _is_record(record: dict[str, Any]) -> bool:
+    config, done = record.get("config"), record.get("done")
     if not isinstance(config, dict) or not isinstance(done, dict):
         return False
     inputs = config.get("inputs")
@@ -137,8 +137,10 @@ def _is_record(told: dict[str, Any]) -> bool:
 
 
 def _contents(config: dict[str, Any], measured: bool) -> dict[str, Any]:
-    """Return a configuration with the inputs that are measured, or with the others, and without
-    the places of their files: those may move."""
+    """Return a configuration with only the measured inputs, or only the others, without paths.
+
+    Files may move.
+    """
     inputs = [
         {key: value for key, value in item.items() if key != "path"}
         for item in config["inputs"]

@@ -1,4 +1,4 @@
-"""Text on its way into a model and out again: tokens, case, pieces, filters; recorded with it."""
+"""Preparation of text for a model and its reversal: tokens, case, pieces, filters."""
 
 from __future__ import annotations
 
@@ -40,46 +40,46 @@ TOKENIZERS: tuple[Tokenizer, ...] = ("none", "moses", "char", "sentencepiece", "
 CASES: tuple[Case, ...] = ("keep", "lower", "true")
 PIECES = ("sentencepiece", "bpe")
 UNKNOWN = "unknown"
-"""In place of a language: the tokeniser's rules that hold for all of them."""
+"""Stands for any language: the tokeniser then uses rules that hold for all languages."""
 LEARNT_FROM = 1_000_000
-"""Lines that pieces are learnt from at most."""
+"""Maximum number of lines from which pieces are learnt."""
 
 _CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
 _UNSPACED = "[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]"
-"""Chinese and Japanese characters and their punctuation, between which spaces mean nothing."""
+"""Chinese and Japanese characters and punctuation; spaces between them are ignored."""
 _TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-"""How sentencepiece says it."""
+"""Part of sentencepiece's error message."""
 _NO_SPACE = re.compile(f"(?<={_UNSPACED}) (?={_UNSPACED})")
 
 
 def check_choice(what: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a value that is none of the choices."""
+    """Raise if a value is not one of the choices."""
     if value not in choices:
         raise InputError(f"{what} {value!r}", remedy=f"use one of {', '.join(choices)}")
 
 
 def spaced(line: str) -> str:
-    """Return a line with single spaces between its words; control characters are spaces too."""
+    """Return a line with single spaces between its words; control characters count as spaces."""
     return " ".join(line.translate(_CONTROL).split())
 
 
 @dataclass(frozen=True)
 class TextSide:
-    """How one side of a corpus is prepared, and how that is undone.
+    """How one side of a corpus is prepared, and how text is restored.
 
-    `moses` tokenises and detokenises as the Moses scripts do (sacremoses); `char` takes every
-    character for a word (Chinese, Japanese); `sentencepiece` and `bpe` cut text into about
-    `pieces` different pieces, by the model in the file `model`, which training makes where none is
-    given; `none` leaves the words as they stand. `lower` and `true` fold case before that: the
-    latter keeps names, by a table learnt from the text, in `truecase`.
+    `moses` tokenises and detokenises as the Moses scripts do (sacremoses); `char` makes every
+    character a word (Chinese, Japanese); `sentencepiece` and `bpe` split text into about `pieces`
+    different pieces with the model in the file `model`, which training makes if none is given;
+    `none` does not split words. `lower` and `true` fold case first; `true` keeps the case of names
+    with a table learnt from the text, `truecase`.
 
-    Control characters count as spaces. `restore` gives back what `prepare` was given, but for case
-    and spaces: these come back single and plain, as does `▁` from characters and pieces, and with
-    `moses` where its rules set them.
+    Control characters count as spaces. `restore` reverses `prepare`, except for case and spaces:
+    spaces come back single and plain, as does `▁` from characters and pieces; with `moses`, its
+    rules place them.
 
-    Spans that a regular expression of `protected` finds are not language: they stay one word, in
-    their case, and come back exactly. With `moses` and pieces a joiner (￭) marks their sides that
-    had no space. Without `protected`, those of `PROTECTED` are meant.
+    Spans that match a regular expression of `protected` are not language: each stays one word,
+    keeps its case, and is restored exactly. With `moses` and pieces a joiner (￭) marks the sides of
+    a span that had no space. The default of `protected` is `PROTECTED`.
 
     >>> side = TextSide(tokenize="char")
     >>> side.prepare("你 好吗 OK go"), side.restore("你 好 吗 ▁ O K ▁ g o")
@@ -107,7 +107,7 @@ class TextSide:
     def prepare(self, line: str, *, begins: bool = True) -> str:
         """Return the line as the model sees it: words between single spaces.
 
-        If it does not begin a sentence, the case of its first word means something and is kept.
+        If the line does not begin a sentence, the case of its first word is kept.
         """
         masked, spans = self._protector.mask(spaced(line))
         words = self._cased(self._words(masked), spans, begins)
@@ -122,7 +122,7 @@ class TextSide:
         return unmask(text, spans)
 
     def restore(self, words: str) -> str:
-        """Return what the model wrote as text."""
+        """Return the model's output as text."""
         text = self._text(words)
         if self.case != "true" or words.startswith(OPEN):
             return text
@@ -133,12 +133,12 @@ class TextSide:
         return unmask(masked[:at] + masked[at : at + 1].upper() + masked[at + 1 :], spans)
 
     def exact(self, text: str) -> str:
-        """Return words that `restore` makes this very text of, in the middle of a sentence."""
+        """Return words from which `restore` makes exactly this text in the middle of a sentence."""
         words = self.prepare(text, begins=False)
         return words if SPACE in text or self._text(words) == text else verbatim(text)
 
     def _text(self, words: str) -> str:
-        """Return words as text, but for the case of the first."""
+        """Return words as text, without changing the case of the first."""
         tokens = words.split()
         found = [self._span(token, before) for before, token in pairwise(["", *tokens])]
         spans = [span for span in found if span]
@@ -161,8 +161,7 @@ class TextSide:
         return self._protector.span(token)
 
     def learn_case(self, lines: Iterable[str]) -> TextSide:
-        """Return the side with a truecasing table: the commonest form of each word that does not
-        begin a sentence."""
+        """Return the side with a truecasing table: each word's commonest form within sentences."""
         forms: dict[str, Counter[str]] = {}
         for line in lines:
             masked, _ = self._protector.mask(spaced(line))
@@ -176,10 +175,10 @@ class TextSide:
         return replace(self, case="true", truecase=table)
 
     def learn_pieces(self, lines: Iterable[str]) -> bytes:
-        """Return a model of pieces, the content of a file that `model` may name.
+        """Return a model of pieces as the content of a file for `model`.
 
-        Learnt from the first million lines. Text with few different words gives fewer pieces than
-        `pieces`; text without words is refused, and fewer pieces than it has characters.
+        The model is learnt from the first million lines. Text with few different words gives fewer
+        pieces than `pieces`. Raise if the text has no words, or more characters than `pieces`.
         """
         refused: list[InputError] = []
 
@@ -191,7 +190,7 @@ class TextSide:
                     if text := " ".join(words).replace(MASK, " ").strip():
                         yield text
             except InputError as error:
-                # On its way through the trainer it would become a message inside a message.
+                # The trainer would wrap this error into one of its own.
                 refused.append(error)
                 raise
 
@@ -203,7 +202,7 @@ class TextSide:
                 model_type="bpe" if self.tokenize == "bpe" else "unigram",
                 vocab_size=self.pieces,
                 hard_vocab_limit=False,
-                # Nothing is to be lost on the way back to text.
+                # Text must be restored without loss.
                 normalization_rule_name="identity",
                 character_coverage=1.0,
                 num_threads=1,
@@ -234,7 +233,7 @@ class TextSide:
             return [word.lower() for word in words]
         if self.case != "true" or not begins:
             return words
-        # The sentence begins behind leading tags and marks.
+        # The sentence begins after leading tags and marks.
         first = next((at for at, word in enumerate(words) if word.strip(MASK)), len(words))
         if first == len(words):
             return words
@@ -302,7 +301,7 @@ def read_case(side: TextSide, path: Path) -> TextSide:
 
 @dataclass
 class PairFilter:
-    """Sentence pairs that can be learnt from; the others are counted by reason."""
+    """Keeps usable sentence pairs and counts the others by reason."""
 
     longest: int = 100
     ratio: float = 9.0
@@ -311,11 +310,11 @@ class PairFilter:
 
     def __post_init__(self) -> None:
         if self.longest < 1:
-            raise InputError(f"at most {self.longest} words", remedy="give a number above 0")
-        # NaN is not at least one either.
+            raise InputError(f"a limit of {self.longest} words", remedy="give a number above 0")
+        # This also rejects NaN.
         if not self.ratio >= 1:
             raise InputError(
-                f"a length ratio of at most {self.ratio:g}", remedy="give a number from 1"
+                f"a limit of {self.ratio:g} for the length ratio", remedy="give a number from 1"
             )
 
     def keep(self, source: str, target: str) -> bool:
@@ -338,7 +337,7 @@ class PairFilter:
 def paired(
     source: Iterable[str], target: Iterable[str], files: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the lines of two files together; refuse an unequal number, naming both counts."""
+    """Yield the lines of two files together; raise if the numbers of lines differ."""
     left, right = iter(source), iter(target)
     count = 0
     missing = object()

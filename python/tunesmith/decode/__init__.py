@@ -1,0 +1,5 @@
+"""Models that translate."""
+
+from tunesmith.decode.translation import Model, Translator
+
+__all__ = ["Model", "Translator"]

@@ -1,0 +1,249 @@
+"""Minimum error rate training: exact line search from many points (Och 2003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.engines import Threads, Worker
+from tunesmith.errors import InputError
+from tunesmith.learn.task import Epoch, SavedState, State, Task
+from tunesmith.spaces.moments import Within
+from tunesmith.weights import Vector
+
+Climbed = tuple[Vector, float, int]
+
+# Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
+MOST_FEATURES = 1000
+# Strings of a forest that stand for it where points are searched, and how often they are gathered.
+LISTED, GATHERINGS = 100, 4
+# How often restarts move on to the best so far, and how far from it they lie, at least and at most,
+# in the size of its features.
+GENERATIONS = 3
+NEAR, FAR = 0.1, 0.5
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """Coordinate ascent by exact line search, from the start weights and from other points.
+
+    Along a direction each hypothesis is a line in the step; the upper envelope of a sentence's
+    lines tells which hypothesis wins where, and one sweep over all breakpoints with running
+    corpus statistics finds the exact best step. From each point: every axis in random order, then
+    `directions` random directions, taking each improvement, until a round gains less than
+    `tolerance`. The first third of the restarts lie around the start weights, each further third
+    around the best so far: what is found far away from the weights that lists were made with is
+    seldom what a decoder finds there. `wide` more points are drawn from everywhere behind the first
+    third: on small lists that no decoder makes again, the optimum may lie far away. Every point is
+    an epoch; the best so far is proposed.
+
+    In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
+    It holds far more lines than a list, and each search costs that much more. So the points are
+    searched on lists of the forests' best strings, gathered around what was found so far; the
+    point that is best on the forests is where the second and last climb over them begins. Rounds
+    of all these searches end when one gains less than `coarse`; without restarts there is one climb
+    as on lists.
+    """
+
+    restarts: int = 30
+    directions: int = 0
+    tolerance: float = 1e-5
+    coarse: float = 1e-3
+    most_moves: int = 200
+    wide: int = 0
+    scale_free: ClassVar[bool] = True
+    KERNEL: ClassVar[str] = "core/solve/src/line/mod.rs"
+
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Yield the best weights after each starting point; points are searched in parallel."""
+        if np.count_nonzero(task.free) > MOST_FEATURES:
+            raise InputError(
+                f"MERT over {np.count_nonzero(task.free)} features would take very long",
+                remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
+            )
+        if not task.spaces.flat:
+            least = max(self.tolerance, self.coarse) if self._others else self.tolerance
+            yield from replace(self, tolerance=least)._over_forests(task, start, seed, state)
+            return
+        task.crew.ask(_open, start)
+        best, gain, done = task.clip(start), -np.inf, 0
+        if state is not None:
+            best, gain = np.array(state["weights"]), float(state["gain"][0])
+            done = int(state["done"][0])
+        base = best if state is None else np.array(state["base"])
+        first, *others = np.array_split(np.arange(self.restarts + 1), GENERATIONS)
+        everywhere = np.arange(self.restarts + 1, self._others + 1)
+        before = 0
+        for generation in [first, everywhere, *others]:
+            numbers = generation[max(done - before, 0) :].tolist()
+            if numbers and before > 0 and done <= before:
+                base = best
+            points = [(self, start, base if number else None, seed, number) for number in numbers]
+            climbs = task.crew.map(_climb, points)
+            for place, (weights, reached, moves) in enumerate(climbs, max(done, before)):
+                if reached > gain:
+                    best, gain = weights, reached
+                now: State = {
+                    "weights": best,
+                    "base": base,
+                    "gain": np.array([gain]),
+                    "done": np.array([place + 1]),
+                }
+                facts = {"updates": moves, "reached": reached}
+                yield Epoch(place + 1, best, now, facts, place == self._others)
+            before += len(generation)
+
+    @property
+    def _others(self) -> int:
+        """The number of points beside the start weights."""
+        return self.restarts + self.wide
+
+    def _over_forests(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None
+    ) -> Iterator[Epoch]:
+        """Climb from the start weights, then from what lists of the best strings led to."""
+        task.crew.ask(_open, start)
+        best, gain, done = task.clip(start), -np.inf, 0
+        if state is not None:
+            best, gain = np.array(state["weights"]), float(state["gain"][0])
+            done = int(state["done"][0])
+        for number in range(done, 2 if self._others else 1):
+            point = task.clip(start)
+            if number:
+                point = task.crew.ask(_gather, self, [point, best], seed)
+            weights, reached, moves = task.crew.ask(_climb, self, point, None, seed, number)
+            if reached > gain:
+                best, gain = weights, reached
+            now: State = {
+                "weights": best,
+                "gain": np.array([gain]),
+                "done": np.array([number + 1]),
+            }
+            last = number == (1 if self._others else 0)
+            yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
+
+    def climb(
+        self,
+        task: Task,
+        search: _core.LineSearch,
+        free: npt.NDArray[np.int64],
+        point: Vector,
+        rng: np.random.Generator,
+    ) -> Climbed:
+        """Return where a climb from a point ends, the gain there, and the number of moves."""
+        walker = search.walker(point)
+        moves = 0
+        while moves < self.most_moves and len(free):
+            here = walker.gain
+            for axis in rng.permutation(len(free)).tolist():
+                feature = free[axis]
+                step, gain = walker.axis(axis, task.lower[feature], task.upper[feature])
+                if gain > walker.gain:
+                    walker.move_axis(axis, step)
+                    moves += 1
+            for _ in range(self.directions):
+                direction = np.zeros(len(point))
+                direction[free] = rng.normal(size=len(free))
+                step, gain = walker.direction(direction, *_range(task, walker.weights, direction))
+                if gain > walker.gain:
+                    walker.move_to(walker.weights + step * direction)
+                    moves += 1
+            # Scores computed afresh: what is reported is what these weights choose.
+            walker.move_to(_tidy(task, walker.weights))
+            if walker.gain - here < self.tolerance:
+                break
+        return walker.weights, walker.gain, moves
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The hypotheses of a worker as lines, and how their features vary."""
+
+    search: _core.LineSearch
+    moving: npt.NDArray[np.bool_]
+    """Which weights are searched: those of features that never vary change no choice."""
+    spread: Vector
+
+
+def _open(worker: Worker, start: Vector) -> None:
+    """Make ready for climbs."""
+    task: Task = worker.share
+    within = Within(task.spaces.listed([start], LISTED, task.threads))
+    moving = task.free & (within.variances() > 0.0)
+    free = np.flatnonzero(moving).tolist()
+    search = _core.LineSearch(task.spaces.core, task.table, task.metric.native, free, task.threads)
+    worker.kept["lines"] = _Lines(search, moving, within.spread())
+
+
+def _climb(
+    worker: Worker,
+    tuner: LineSearch,
+    start: Vector,
+    base: Vector | None,
+    seed: int,
+    number: int,
+) -> Climbed:
+    """Climb from the start weights, or from a point around `base`."""
+    task: Task = worker.share
+    lines: _Lines = worker.kept["lines"]
+    rng = np.random.default_rng([seed, number])
+    point = task.clip(start)
+    if base is not None:
+        drawn = _anywhere if number > tuner.restarts else _near
+        point = np.where(lines.moving, task.clip(drawn(base, lines.spread, rng)), point)
+    return tuner.climb(task, lines.search, np.flatnonzero(lines.moving), point, rng)
+
+
+def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
+    """Return the point that is best on the forests, of searches on lists of their strings.
+
+    Lists of the strings that are best at some points promise too much elsewhere. So each search
+    adds the strings that are best where it ends, and the next one knows better.
+    """
+    task: Task = worker.share
+    lists = task.spaces.listed(points, LISTED, task.threads)
+    best, gain = points[-1], -np.inf
+    for number in range(GATHERINGS):
+        on_lists = replace(task, spaces=lists, engine=Threads())
+        *_, last = tuner.epochs(on_lists, best, seed + 1000 * number)
+        reached = task.evaluate(last.weights)[1]
+        if reached > gain:
+            best, gain = last.weights, reached
+        lists = lists.merged(task.spaces.listed([last.weights], LISTED, task.threads))
+    return best
+
+
+def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
+    """Return a point around `base`, some way off as its features are large; around zero, any."""
+    size = float(np.abs(base * spread).mean()) or 1.0
+    distance = size * NEAR * (FAR / NEAR) ** rng.uniform()
+    return np.asarray(base + rng.normal(size=len(base)) / spread * distance)
+
+
+def _anywhere(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
+    """Return a point in any direction from zero, where each feature counts for as much."""
+    return np.asarray(rng.normal(size=len(base)) / spread)
+
+
+def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float]:
+    """Return the steps along a direction that stay within all bounds."""
+    moving = direction != 0
+    with np.errstate(invalid="ignore"):
+        one = (task.lower - weights)[moving] / direction[moving]
+        other = (task.upper - weights)[moving] / direction[moving]
+    return float(np.minimum(one, other).max()), float(np.maximum(one, other).min())
+
+
+def _tidy(task: Task, weights: Vector) -> Vector:
+    """Scale unbounded weights to sum to one in magnitude: the choice does not depend on it."""
+    total = float(np.abs(weights).sum())
+    if np.isfinite(task.lower).any() or np.isfinite(task.upper).any() or total == 0.0:
+        return weights
+    return weights / total

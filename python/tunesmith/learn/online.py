@@ -1,0 +1,424 @@
+"""Online tuners: what one step is, how often, and how sentences are spread over learners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.engines import Crew, Worker
+from tunesmith.errors import InputError
+from tunesmith.files.arrays import packed, unpacked
+from tunesmith.learn.gains import SENTENCE, Gain
+from tunesmith.learn.selectors import Selector
+from tunesmith.learn.task import Epoch, Facts, SavedState, State, Task, Tuner
+from tunesmith.learn.updates import Update
+from tunesmith.weights import Vector
+
+Average = Literal["all", "epoch", "none"]
+Order = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner:
+    """One step: the selector makes constraints of a sentence, the update moves the weights."""
+
+    selector: Selector
+    update: Update
+    gain: Gain = SENTENCE
+
+    KERNEL: ClassVar[str] = "core/solve/src/pass.rs"
+
+    def kernel(
+        self, task: Task, start: Vector, *, seed: int, batch: int, averaged: bool
+    ) -> _core.Learner:
+        """Return a learner that passes over the sentences of a task from the start weights."""
+        bounded = bool(np.isfinite(task.lower).any() or np.isfinite(task.upper).any())
+        return _core.Learner(
+            task.spaces.core,
+            task.table,
+            task.metric.native,
+            self.selector.kernel(),
+            self.update.kernel(),
+            start,
+            gain=self.gain.kind,
+            decay=self.gain.decay,
+            history=self.gain.history,
+            gain_scale=self.gain.scale,
+            lengths=task.lengths(),
+            lower=task.lower.tolist() if bounded else None,
+            upper=task.upper.tolist() if bounded else None,
+            batch=batch,
+            seed=seed,
+            averaged=averaged,
+            names=task.names,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How many passes, in what order, what is proposed after each, and when to stop.
+
+    `average` proposes the mean of the weights after every step so far (`all`), of the current pass
+    (`epoch`), or the weights themselves (`none`). `slow_down` multiplies the learning rate after
+    each pass. Training stops after a pass without updates, or when in three passes no weight moved
+    by more than `stop` (Hasler et al. 2011).
+    """
+
+    passes: int = 20
+    shuffle: bool = True
+    average: Average = "all"
+    slow_down: float = 1.0
+    stop: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regime:
+    """How sentences are spread over steps and learners.
+
+    `batch` sentences see the same weights. With `shards` > 1, the sentences are dealt once to as
+    many learners; each passes over its own shard from common weights, which are averaged `mix`
+    times per pass (iterative parameter mixing, McDonald et al. 2010). With `mix` = 0 each learner
+    goes on from its own weights, and only what they propose is averaged (Hasler et al. 2011).
+
+    With `delay` > 0 a live decoder does not wait for steps: up to `delay` + 1 batches are under way
+    at a time, and each step is taken on lists that are up to `delay` steps old (stale gradients).
+    Unless `ordered`, steps are taken as lists arrive, and a batch that takes long may be any number
+    of steps old.
+    """
+
+    batch: int = 1
+    shards: int = 1
+    mix: int = 20
+    delay: int = 0
+    ordered: bool = True
+
+    @property
+    def mixings(self) -> int:
+        """How often a pass averages the weights of learners; a single learner needs none."""
+        return self.mix if self.shards > 1 else 0
+
+    @classmethod
+    def parse(cls, text: str, base: Regime) -> Regime:
+        """Return `base` with changes such as `shards=2,mix=5`; raise if they make no sense.
+
+        >>> Regime.parse("delay=3,ordered=false", Regime())
+        Regime(batch=1, shards=1, mix=20, delay=3, ordered=False)
+        """
+        least = {"batch": 1, "shards": 1, "mix": 0, "delay": 0}
+        chosen: dict[str, Any] = {}
+        for part in text.split(","):
+            name, _, value = part.partition("=")
+            if name == "ordered" and value in ("true", "false"):
+                chosen[name] = value == "true"
+            elif name in least and value.isdecimal() and int(value) >= least[name]:
+                chosen[name] = int(value)
+            else:
+                raise InputError(
+                    f"{part!r} is no part of a regime",
+                    remedy="give batch=N, shards=N,mix=N or delay=N,ordered=false",
+                )
+        changed = replace(base, **chosen)
+        if "mix" in chosen and changed.shards == 1:
+            raise InputError("mix without shards", remedy="give shards=2 or more with it")
+        if "ordered" in chosen and changed.delay == 0:
+            raise InputError("ordered without a delay", remedy="give delay=1 or more with it")
+        if changed.delay and changed.shards > 1:
+            raise InputError("both shards and a delay", remedy="choose one of the two")
+        return changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Online:
+    """Pass after pass over the sentences: select, step, observe.
+
+    With a live decoder, each batch is decoded with the current weights, `k` hypotheses a sentence.
+    Tuners that do not `follow` the decoder are meant for all lists of several decodings.
+    """
+
+    learner: Learner
+    schedule: Schedule = field(default_factory=Schedule)
+    regime: Regime = field(default_factory=Regime)
+    k: int = 500
+    follow: bool = True
+
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Yield the weights after each pass."""
+        schedule, team = self.schedule, _Team(task.crew, max(self.regime.shards, 1))
+        team.begin(self, start, seed)
+        done, moved = 0, [np.inf, np.inf]
+        if state is not None:
+            done, moved = int(state["done"][0]), state["moved"].tolist()
+            team.restore(state, done, schedule.slow_down)
+        sentences = task.spaces.sentences
+        shards = deal(sentences, task.lengths(), team.size)
+        for epoch in range(done + 1, schedule.passes + 1):
+            if epoch > 1 and self.learner.gain.kind == "context":
+                names = team.names() if task.names is not None else None
+                team.each("set_context", task.chosen(task.clip(self._proposed(team)), names))
+            before = team.mean("weights")
+            order = (
+                _core.permutation(seed, epoch, sentences)
+                if schedule.shuffle
+                else np.arange(sentences, dtype=np.uint32)
+            )
+            if schedule.average == "epoch":
+                team.each("restart_average")
+            seen = self._pass(team, order, shards, epoch)
+            weights, proposed = team.mean("weights"), self._proposed(team)
+            # Features that are new were zero before.
+            change = weights - np.pad(before, (0, len(weights) - len(before)))
+            moved = [*moved[-2:], float(np.abs(change).max(initial=0.0))]
+            last = seen["updates"] == 0 or max(moved) <= schedule.stop
+            team.each("slow_down", schedule.slow_down)
+            names = team.names()
+            yield Epoch(
+                epoch,
+                task.clip(proposed),
+                team.state(names, epoch, moved),
+                {**seen, "weight_change": moved[-1]},
+                last or epoch == schedule.passes,
+                names or None,
+            )
+            if last:
+                return
+
+    def refuse_delay(self) -> None:
+        """Raise if steps are to be taken on stale lists."""
+        if self.regime.delay:
+            raise InputError(
+                "delay needs a live decoder: saved lists have no stale steps",
+                remedy="leave delay out of the regime",
+            )
+
+    def _proposed(self, team: _Team) -> Vector:
+        """Return the mean of the learners' weights, or of their averages."""
+        return team.mean("weights" if self.schedule.average == "none" else "average")
+
+    def _pass(self, team: _Team, order: Order, shards: npt.NDArray[np.intp], epoch: int) -> Facts:
+        """Let every learner pass over its shard, in the order of the whole; mix on the way."""
+        own = [order[shards[order] == shard] for shard in range(team.size)]
+        mixings = self.regime.mixings
+        facts: list[Facts] = []
+        for parts in zip(*(np.array_split(each, max(mixings, 1)) for each in own), strict=True):
+            facts += team.walk(self, parts, epoch)
+            team.share_names()
+            if mixings:
+                team.mix()
+        return merge_facts(facts)
+
+
+def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
+    """Return an online tuner with changes to its regime, such as `shards=2,mix=5`."""
+    if regime is None:
+        return tuner
+    if not isinstance(tuner, Online):
+        raise InputError(
+            "only online tuners have a regime", remedy="leave it out; all threads are used anyway"
+        )
+    return replace(tuner, regime=Regime.parse(regime, tuner.regime))
+
+
+def deal(sentences: int, lengths: Sequence[float] | None, shards: int) -> npt.NDArray[np.intp]:
+    """Return the shard of each sentence: as many to each, and about as many words.
+
+    All shards wait for the last one. From long to short, to and fro.
+
+    >>> deal(4, [9, 1, 7, 4], 2).tolist()
+    [0, 0, 1, 1]
+    """
+    if lengths is None:
+        lengths = [1.0] * sentences
+    ranked = np.argsort(-np.asarray(lengths), kind="stable")
+    turns, seats = np.divmod(np.arange(sentences), shards)
+    holder = np.empty(sentences, dtype=np.intp)
+    holder[ranked] = np.where(turns % 2, shards - 1 - seats, seats)
+    return holder
+
+
+class _Team:
+    """The learners of one tuner, spread over workers: learner n is at worker n modulo workers."""
+
+    def __init__(self, crew: Crew, size: int) -> None:
+        self._crew, self.size = crew, size
+        self._places = [list(range(place, size, crew.size)) for place in range(crew.size)]
+
+    def _ask(self, question: Any, *args: Any) -> list[Any]:
+        """Return the answers of all learners in their order; arguments that are lists in the order
+        of learners are given as a `_PerLearner`."""
+        given = [
+            tuple([arg[n] for n in place] if isinstance(arg, _PerLearner) else arg for arg in args)
+            for place in self._places
+        ]
+        answers = self._crew.ask_all(
+            question, [(place, *each) for place, each in zip(self._places, given, strict=True)]
+        )
+        found = {
+            number: answer
+            for place, several in zip(self._places, answers, strict=True)
+            for number, answer in zip(place, several, strict=True)
+        }
+        return [found[number] for number in range(self.size)]
+
+    def begin(self, online: Online, start: Vector, seed: int) -> None:
+        self._ask(_begin, online, start, seed)
+
+    def restore(self, state: SavedState, done: int, slow_down: float) -> None:
+        parts = ("weights", "lag", "steps", "gain", "update")
+        states = [[state[f"{part}.{n}"] for part in parts] for n in range(self.size)]
+        names = unpacked(state["names"]) if "names" in state else None
+        self._ask(_restore, _PerLearner(states), names)
+        # As often as it was done, so that rounding is the same too.
+        for _ in range(done):
+            self.each("slow_down", slow_down)
+
+    def each(self, method: str, *args: Any) -> None:
+        """Call a method of every learner."""
+        self._ask(_call, method, args)
+
+    def mean(self, what: str) -> Vector:
+        """Return the mean of the learners' vectors."""
+        return np.asarray(np.mean(self._ask(_look, what), axis=0))
+
+    def names(self) -> list[str]:
+        """Return the names of the features; all learners have the same between pieces."""
+        return list(self._crew.ask(_look, [0], "names")[0])
+
+    def walk(self, online: Online, orders: Sequence[Order], epoch: int) -> list[Facts]:
+        """Let every learner pass over its part."""
+        seen = self._ask(_walk, _PerLearner(orders), online, epoch)
+        return [fact for facts in seen for fact in facts]
+
+    def share_names(self) -> None:
+        """Give all learners the features that any of them has met."""
+        if self.size == 1:
+            return
+        names = self._ask(_look, "names")
+        if any(each != names[0] for each in names):
+            self._ask(_adopt, list(dict.fromkeys(name for each in names for name in each)))
+
+    def mix(self) -> None:
+        """Give all learners the mean of their weights."""
+        self.each("set_weights", self.mean("weights"))
+
+    def state(self, names: list[str], done: int, moved: list[float]) -> State:
+        """Return all that a checkpoint needs."""
+        state: State = {"done": np.array([done]), "moved": np.array(moved[-2:])}
+        if names:
+            state["names"] = packed(names)
+        for number, each in enumerate(self._ask(_call, "state", ())):
+            state |= {f"{part}.{number}": array for part, array in each.items()}
+        return state
+
+
+class _PerLearner(list[Any]):
+    """Arguments of which each learner has its own."""
+
+
+def _learners(worker: Worker, numbers: Sequence[int]) -> list[_core.Learner]:
+    return [worker.kept["learners"][number] for number in numbers]
+
+
+def _begin(
+    worker: Worker, numbers: Sequence[int], online: Online, start: Vector, seed: int
+) -> list[None]:
+    make = online.learner.kernel
+    averaged = online.schedule.average != "none"
+    worker.kept["learners"] = {
+        number: make(worker.share, start, seed=seed, batch=online.regime.batch, averaged=averaged)
+        for number in numbers
+    }
+    return [None for _ in numbers]
+
+
+def _restore(
+    worker: Worker,
+    numbers: Sequence[int],
+    states: Sequence[Sequence[Vector]],
+    names: list[str] | None,
+) -> list[None]:
+    if names is not None:
+        _adopt(worker, numbers, names)
+    for learner, (weights, lag, steps, gain, update) in zip(
+        _learners(worker, numbers), states, strict=True
+    ):
+        learner.restore(weights, lag, steps, gain, update)
+    return [None for _ in numbers]
+
+
+def _adopt(worker: Worker, numbers: Sequence[int], names: list[str]) -> list[None]:
+    for learner in _learners(worker, numbers):
+        learner.adopt(names)
+        worker.share.limit(learner)
+    return [None for _ in numbers]
+
+
+def _call(worker: Worker, numbers: Sequence[int], method: str, args: tuple[Any, ...]) -> list[Any]:
+    return [getattr(learner, method)(*args) for learner in _learners(worker, numbers)]
+
+
+def _look(worker: Worker, numbers: Sequence[int], what: str) -> list[Any]:
+    return [getattr(learner, what) for learner in _learners(worker, numbers)]
+
+
+def _walk(
+    worker: Worker,
+    numbers: Sequence[int],
+    orders: Sequence[Order],
+    online: Online,
+    epoch: int,
+) -> list[list[Facts]]:
+    """Let the learners pass over their parts, side by side."""
+    task: Task = worker.share
+
+    def walk(each: tuple[_core.Learner, Order]) -> list[Facts]:
+        return task.walk(*each, epoch, online, worker.pool)
+
+    pairs = list(zip(_learners(worker, numbers), orders, strict=True))
+    if len(pairs) == 1:
+        # On the main thread, where Ctrl-C is heard.
+        return [walk(pairs[0])]
+    return list(worker.pool.map(walk, pairs))
+
+
+def merge_facts(facts: list[Facts]) -> Facts:
+    """Join what several learners saw: counts add up, means are weighted by visits."""
+    visits = sum(fact["visits"] for fact in facts)
+    share = [fact["visits"] / visits if visits else 0.0 for fact in facts]
+
+    def mean(key: str) -> float:
+        return float(sum(s * fact[key] for s, fact in zip(share, facts, strict=True)))
+
+    spread = sum(s * fact["spread"][0] for s, fact in zip(share, facts, strict=True))
+    square = sum(
+        s * (fact["spread"][0] ** 2 + fact["spread"][1] ** 2)
+        for s, fact in zip(share, facts, strict=True)
+    )
+    # A pass has zeros for what nobody watched: selectors that draw pairs have no single y+.
+    paired = bool(spread) or any(fact["oracle"] or fact["prediction"] for fact in facts)
+    watched = paired or any(fact["model"] for fact in facts)
+    return {
+        "updates": sum(fact["updates"] for fact in facts),
+        "loss": sum(fact["loss"] for fact in facts),
+        "model": mean("model") if watched else None,
+        "oracle": mean("oracle") if paired else None,
+        "prediction": mean("prediction") if paired else None,
+        "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if paired else None,
+        **_clocked(facts),
+    }
+
+
+def _clocked(facts: list[Facts]) -> Facts:
+    """Join what only passes with a decoder have: seconds, and how old the lists were."""
+    clocks = ("decode_seconds", "optimise_seconds")
+    found = {key: sum(f[key] for f in facts) for key in clocks if facts and key in facts[0]}
+    stale = [fact["staleness"] for fact in facts if "staleness" in fact]
+    if any(stale):
+        found["staleness"] = {"mean": float(np.mean(stale)), "max": max(stale)}
+    return found

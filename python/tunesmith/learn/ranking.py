@@ -1,0 +1,165 @@
+"""Batch optimisers on constraint rows: pairwise ranking and the ramp loss."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith import _core
+from tunesmith.engines import Worker
+from tunesmith.learn.gains import SENTENCE, Gain
+from tunesmith.learn.minimise import minimise
+from tunesmith.learn.online import Learner, Online, Schedule
+from tunesmith.learn.selectors import HopeFear, Selector
+from tunesmith.learn.task import Epoch, SavedState, Statistics, Task
+from tunesmith.learn.updates import Sgd
+from tunesmith.weights import Vector
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Sample pairs, separate them by logistic regression, move part of the way there.
+
+    Minimises Σ log(1 + exp(-w·x)) / n + l2/2 ‖w‖² over the sampled rows by L-BFGS, within the
+    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew, the first half of the rounds by
+    `first` where it is given. Pairs differ in the gain of the sentence alone, or (`context`) in
+    that of the corpus which the weights choose, with the sentence exchanged.
+    """
+
+    selector: Selector
+    rounds: int = 12
+    interpolate: float = 0.2
+    l2: float = 1e-4
+    context: bool = False
+    first: Selector | None = None
+
+    KERNEL: ClassVar[str] = "core/solve/src/batch.rs"
+
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Yield the weights after each round."""
+        weights, solution, done = task.clip(start), task.clip(start), 0
+        if state is not None:
+            weights, solution = np.array(state["weights"]), np.array(state["solution"])
+            done = int(state["done"][0])
+        for number in range(done + 1, self.rounds + 1):
+            chosen = task.chosen(weights) if self.context else None
+            early = 2 * number <= self.rounds
+            selector = (self.first if early else None) or self.selector
+            rows, size = task.crew.ask(_sample, selector, weights, seed, number, chosen)
+            loss = 0.0
+            if rows:
+                solution, loss = logistic_regression(task, size, solution, self.l2)
+            # Rounding must not carry a weight past its bounds, nor move a fixed one.
+            weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)
+            yield Epoch(
+                number,
+                weights,
+                {"weights": weights, "solution": solution, "done": np.array([number])},
+                {"updates": rows, "loss": loss},
+                number == self.rounds,
+            )
+
+
+def _sample(
+    worker: Worker,
+    selector: Selector,
+    weights: Vector,
+    seed: int,
+    number: int,
+    chosen: Statistics | None,
+) -> tuple[int, Vector]:
+    """Draw pairs and keep them; return their number and the size of each feature in them."""
+    task: Task = worker.share
+    if "sampler" not in worker.kept:
+        worker.kept["sampler"] = _core.Sampler(
+            task.spaces.core, task.table, task.metric.native, len(weights)
+        )
+    rows = worker.kept["sampler"].rows(
+        selector.kernel(), weights, seed, number, task.threads, chosen
+    )
+    worker.kept["rows"] = rows
+    return len(rows), rows.sizes()
+
+
+def _loss(worker: Worker, weights: Vector) -> tuple[float, Vector]:
+    """Return the logistic loss of the pairs that were drawn last, and its slope."""
+    rows: _core.Constraints = worker.kept["rows"]
+    return rows.loss(weights, "logistic", worker.share.threads)
+
+
+def logistic_regression(task: Task, size: Vector, start: Vector, l2: float) -> tuple[Vector, float]:
+    """Return the weights that rank the better of each drawn pair first, and their loss."""
+    # In units of each feature's size the problem is round, and L-BFGS needs few steps.
+    free = np.flatnonzero(task.free & (size > 0.0))
+    unit = size[free]
+
+    def objective(u: Vector) -> tuple[float, Vector]:
+        w = start.copy()
+        w[free] = u / unit
+        loss, slope = task.crew.ask(_loss, w)
+        return loss + 0.5 * l2 * float((w * w).sum()), (slope[free] + l2 * w[free]) / unit
+
+    found = minimise(
+        objective,
+        start[free] * unit,
+        task.lower[free] * unit,
+        task.upper[free] * unit,
+        # Other pairs would move the least loss by features / rows: a tenth of that is enough.
+        tolerance=1e-5,
+    )
+    weights = start.copy()
+    weights[free] = found.x / unit
+    return weights, found.value
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """The ramp loss -max(s - c) + max(s + c) by the concave-convex procedure.
+
+    Each round fixes the hopes under the current weights, then makes `passes` of sub-gradient steps
+    over the fears, pulled towards the start weights by L2.
+    """
+
+    rounds: int = 10
+    passes: int = 5
+    eta: float = 1e-4
+    l2: float = 1e-3
+    gain: Gain = SENTENCE
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
+
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Yield the weights after each round."""
+        weights, done = task.clip(start), 0
+        if self.passes < 1:
+            return
+        if state is not None:
+            weights, done = np.array(state["weights"]), int(state["done"][0])
+        for number in range(done + 1, self.rounds + 1):
+            inner = Online(
+                learner=Learner(
+                    selector=HopeFear(pinned=tuple(weights.tolist())),
+                    update=Sgd("hinge", self.eta, l2=self.l2, anchor=tuple(start.tolist())),
+                    gain=self.gain,
+                ),
+                schedule=Schedule(passes=self.passes, average="none"),
+            )
+            # Each round its own stream: (seed, round) instead of (seed, pass).
+            last = deque(inner.epochs(task, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
+            change = float(np.abs(last.weights - weights).max(initial=0.0))
+            weights = last.weights
+            yield Epoch(
+                number,
+                weights,
+                {"weights": weights, "done": np.array([number])},
+                {**last.facts, "weight_change": change},
+                number == self.rounds,
+            )

@@ -1,0 +1,167 @@
+"""Selectors: from the hypotheses of a sentence to constraints.
+
+A selector is a value: it prints as the expression that makes it, equals its copy, and makes its
+kernel at the last moment. A selector of your own is a function of two arrays and a seed: the model
+scores and the gains of a sentence's hypotheses. It answers with pairs (better, worse); each becomes
+the constraint `w·(f(better) - f(worse)) >= gain(better) - gain(worse)`.
+
+>>> def best_against_model(scores, gains, seed):
+...     return [(int(gains.argmax()), int(scores.argmax()))]
+>>> selector = Custom(best_against_model)
+>>> Bounded(HopeFear(k=500), bound=1.0) == Bounded(HopeFear(k=500), bound=1.0)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.errors import InputError
+
+Oracle = Literal["M-C", "LU", "MB"]
+Prediction = Literal["M+C", "PB", "MC"]
+Choose = Callable[
+    [npt.NDArray[np.float64], npt.NDArray[np.float64], int], Sequence[tuple[int, int]]
+]
+
+# γ and β of Eidelman 2012, eq. 3: argmax γ·score ± β·gain.
+ORACLES = {"M-C": (1.0, 1.0), "LU": (0.0, 1.0), "MB": (0.0, 1.0)}
+PREDICTIONS = {"M+C": (1.0, 1.0), "PB": (1.0, 0.0), "MC": (0.0, 1.0)}
+
+
+class Selector(Protocol):
+    """Chooses hypotheses of a sentence under the current weights."""
+
+    KERNEL: ClassVar[str]
+    """The file of the kernel."""
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel that does what this value says."""
+
+
+@dataclass(frozen=True)
+class HopeFear:
+    """One pair per sentence: y+ = argmax γ⁺s - β⁺c, y- = argmax γ⁻s + β⁻c (Eidelman 2012, eq. 3).
+
+    Oracles: `M-C` (hope), `LU` (lowest cost of the k-best), `MB` (lowest cost of all).
+    Predictions: `M+C` (fear), `PB` (the model's best), `MC` (highest cost).
+    `k` limits the candidates to the k best-scoring; 0 takes the whole list. With `pinned`, y+ is
+    chosen by these weights instead of the current ones (the fixed half of a ramp loss).
+    `beta` is β⁺ of hopes: the lower, the nearer they lie to the model's best.
+    """
+
+    oracle: Oracle = "M-C"
+    prediction: Prediction = "M+C"
+    k: int = 0
+    pinned: tuple[float, ...] | None = None
+    beta: float = 1.0
+
+    KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+
+    def __post_init__(self) -> None:
+        if self.oracle not in ORACLES:
+            raise InputError(f"no oracle named {self.oracle!r}", remedy="use M-C, LU or MB")
+        if self.prediction not in PREDICTIONS:
+            raise InputError(f"no prediction named {self.prediction!r}", remedy="use M+C, PB or MC")
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel."""
+        score, gain = ORACLES[self.oracle]
+        return _core.Selector.hope_fear(
+            (score, self.beta * gain),
+            PREDICTIONS[self.prediction],
+            0 if self.oracle == "MB" else self.k,
+            self.k,
+            self.pinned,
+        )
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Several constraints per sentence (Hasler et al. 2011).
+
+    All pairs of n hopes and n fears; with `model`, every member of the model's, the hopes' and the
+    fears' n-best against the best hope.
+    """
+
+    n: int = 10
+    model: bool = False
+    k: int = 0
+
+    KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel."""
+        return _core.Selector.lists(self.n, self.model, self.k)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sampled pairs (Hopkins & May 2011).
+
+    Draw `samples` (Γ), keep those whose gains differ by more than `threshold`, of these the `keep`
+    (Ξ) most different.
+    """
+
+    samples: int = 5000
+    threshold: float = 0.05
+    keep: int = 50
+
+    KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel."""
+        return _core.Selector.pairs(self.samples, self.threshold, self.keep)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The gradient of the expected gain under p ∝ exp(α s), to be used with the linear loss."""
+
+    alpha: float = 1.0
+    k: int = 0
+
+    KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel."""
+        return _core.Selector.expected(self.alpha, self.k)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Add the relative margin's bounds: -B <= s(y+) - s(y) <= B (Eidelman et al. 2013).
+
+    `bound` is B, `price` the slack price D. The update meets the inner constraint first, then the
+    lowest-scoring candidate, then the highest.
+    """
+
+    inner: Selector
+    bound: float = 1.0
+    price: float = 0.01
+    k: int = 0
+
+    KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel."""
+        return _core.Selector.bounded(self.inner.kernel(), self.bound, self.price, self.k)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A selector written in Python: `choose(scores, gains, seed) -> [(better, worse), …]`."""
+
+    choose: Choose
+
+    KERNEL: ClassVar[str] = "core/python/src/select.rs"
+
+    def kernel(self) -> _core.Selector:
+        """Return a kernel that calls the function."""
+        return _core.Selector.python(self.choose)

@@ -1,0 +1,131 @@
+"""What a tuner is given, and what it yields.
+
+A tuner is anything with `epochs(task, start, seed, state)`: it yields an `Epoch` at a time, and
+goes on from the `state` of the last one as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker
+from tunesmith.metrics import Metric
+from tunesmith.spaces import Spaces
+from tunesmith.weights import Vector
+
+if TYPE_CHECKING:
+    from tunesmith.learn.online import Online
+
+State = dict[str, npt.NDArray[Any]]
+SavedState = Mapping[str, npt.NDArray[Any]]
+Facts = dict[str, Any]
+Statistics = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to tune: spaces, a metric, limits on the weights; workers of an engine hold it."""
+
+    spaces: Spaces
+    metric: Metric
+    lower: Vector
+    upper: Vector
+    threads: int = 0
+    engine: Engine = THREADS
+
+    @cached_property
+    def crew(self) -> Crew:
+        """The workers that hold the sentences."""
+        return self.engine.crew(self, self.threads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "engine": THREADS, "crew": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({key: value for key, value in state.items() if value is not None})
+
+    @property
+    def table(self) -> _core.Table | _core.Segments:
+        """Statistics of every hypothesis, or what computes them."""
+        return self.spaces.table(self.metric, self.threads)
+
+    @property
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Which weights may move."""
+        return self.lower < self.upper
+
+    def clip(self, weights: Vector) -> Vector:
+        """Return the weights within their bounds."""
+        return np.clip(weights, self.lower, self.upper)
+
+    def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
+        """Return the statistics of what the weights choose, a row for each sentence.
+
+        `names` are those of the weights, where they are more than the task's.
+        """
+        return self.crew.ask(_chosen, weights)
+
+    def evaluate(self, weights: Vector) -> tuple[float, float]:
+        """Return the corpus score and the corpus gain of what the weights choose."""
+        total = self.chosen(weights).sum(axis=0)
+        return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
+
+    def walk(
+        self,
+        learner: _core.Learner,
+        order: npt.NDArray[np.uint32],
+        epoch: int,
+        online: Online,
+        pool: Pool,
+    ) -> list[Facts]:
+        """Let a learner pass over sentences; return what it saw."""
+        del pool
+        online.refuse_delay()
+        return [learner.run(order, epoch)]
+
+    def limit(self, learner: _core.Learner) -> None:
+        """Give features that a learner met during training their limits; here all have theirs."""
+
+    @property
+    def names(self) -> list[str] | None:
+        """Names for a learner that may meet new features; None where ids are enough."""
+        return None
+
+    def lengths(self) -> list[float] | None:
+        """Return the length of each source sentence, where sources are known."""
+        sources = self.spaces.sources
+        return None if sources is None else [float(len(source.split())) for source in sources]
+
+
+def _chosen(worker: Worker, weights: Vector) -> Statistics:
+    task: Task = worker.share
+    return task.spaces.statistics(task.metric, task.spaces.best(weights, task.threads))
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Where a tuner stands after an epoch: the weights it proposes and how to go on."""
+
+    number: int
+    weights: Vector
+    state: State
+    facts: Facts = field(default_factory=dict)
+    last: bool = False
+    names: list[str] | None = None
+    """Names of the weights, where the tuner has met features that the task did not name."""
+
+
+class Tuner(Protocol):
+    """An algorithm that learns weights."""
+
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None
+    ) -> Iterator[Epoch]:
+        """Yield epochs, from the first or after the one whose state is given."""

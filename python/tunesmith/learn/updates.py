@@ -1,0 +1,219 @@
+"""Update rules: how constraints move the weights.
+
+An update is a value: it prints as the expression that makes it, equals its copy, and makes its
+kernel at the last moment. A rule of your own has `init(features) -> state` and
+`step(w, state, separate) -> (w, state)`; state and weights are arrays. `separate(w)` returns the
+constraints under `w` as arrays: `starts`, `ids`, `values` (rows x in compressed form), `gains`,
+`offsets`, `groups`. With a live decoder new features appear during training; a rule that keeps
+state then needs `rearrange(state, places, features)`, which returns the state with what belonged to
+feature i at `places[i]`.
+
+>>> class Halfway:
+...     '''Go half of the way that satisfies each constraint.'''
+...     def init(self, features):
+...         return np.zeros(0)
+...     def step(self, w, state, separate):
+...         rows = separate(w)
+...         for row, (a, b) in enumerate(zip(rows["starts"], rows["starts"][1:])):
+...             ids, x = rows["ids"][a:b], rows["values"][a:b]
+...             loss = rows["gains"][row] - rows["offsets"][row] - w[ids] @ x
+...             if loss > 0 and len(x):
+...                 w[ids] += 0.5 * loss / (x @ x) * x
+...         return w, state
+>>> update = Custom(Halfway())
+>>> PassiveAggressive(0.01)
+PassiveAggressive(c=0.01, rate=1.0, scale_by_oracle=False)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.learn.losses import Loss
+
+Array = npt.NDArray[np.float64]
+
+
+class Update(Protocol):
+    """Moves the weights towards meeting constraints."""
+
+    KERNEL: ClassVar[str]
+    """The file of the kernel."""
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel that does what this value says."""
+
+
+@dataclass(frozen=True)
+class PassiveAggressive:
+    """PA-I, which is 1-best MIRA: w += min(C, loss / ‖x‖²) x for each violated row in turn.
+
+    Rows of a bounded selector carry their own cap D and are met one round after the other, each
+    under the weights that the one before left: that is RM-PA. Equals `Hildreth` and one round of
+    `CuttingPlane` on a single row.
+    """
+
+    c: float = 0.01
+    rate: float = 1.0
+    scale_by_oracle: bool = False
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/passive_aggressive.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.passive_aggressive(_cap(self.c), self.rate, self.scale_by_oracle)
+
+
+@dataclass(frozen=True)
+class Hildreth:
+    """k-best MIRA: min ½‖w' - w‖² + C Σξ subject to w'·x_j >= l_j - ξ_j (Hasler et al. 2011).
+
+    Dual coordinate ascent, α_j <- clip(α_j + (l_j - w'·x_j)/‖x_j‖², 0, C), until no α moves by
+    more than `tolerance`. C = 0 asks for hard constraints.
+    """
+
+    c: float = 0.01
+    rate: float = 1.0
+    scale_by_oracle: bool = False
+    tolerance: float = 1e-8
+    sweeps: int = 10_000
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/hildreth.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.hildreth(
+            _cap(self.c), self.rate, self.scale_by_oracle, self.tolerance, self.sweeps
+        )
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """Working sets grown by the most violated constraint (Chiang 2012).
+
+    Σα = C per sentence, all on y+ at the start; mass moves between two members at a time, at most
+    `max_iter` moves. A bounded selector gives three sets per sentence, and each round adds the
+    largest of the three violations: that is RM-CP (Eidelman et al. 2013).
+    """
+
+    c: float = 0.01
+    epsilon: float = 1e-4
+    epsilon_bound: float = 1e-4
+    max_iter: int = 100
+    planes: int = 100
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/cutting_plane.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.cutting_plane(
+            _cap(self.c), self.epsilon, self.epsilon_bound, self.max_iter, self.planes
+        )
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """Add η x where y- scores at least as high as a better y+ (Collins 2002)."""
+
+    rate: float = 1.0
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/perceptron.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.perceptron(self.rate)
+
+
+@dataclass(frozen=True)
+class Arow:
+    """AROW with a diagonal Σ (Crammer, Kulesza & Dredze 2009).
+
+    v = xᵀΣx, β = 1/(v + r): w += β·loss·Σx, Σ -= β(Σx)². `linear` is the linearised form of
+    Green et al. 2013, eq. 11: 1/Σ += x²/r, then w += η Σx.
+    """
+
+    r: float = 0.1
+    rate: float = 1.0
+    variance: float = 1.0
+    linear: bool = False
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/arow.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.arow(self.r, self.rate, self.variance, self.linear)
+
+
+@dataclass(frozen=True)
+class AdaGrad:
+    """AdaGrad with L1 by FOBOS (Green et al. 2013).
+
+    Per coordinate G += g², w -= η g/√G, then w <- sign(w)[|w| - λη/√G]₊. A coordinate without a
+    gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G, applied when the weight is
+    next read: exact, and a million idle features cost nothing.
+    """
+
+    loss: Loss = "logistic"
+    eta: float = 0.02
+    l1: float = 0.1
+    l2: float = 0.0
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.gradient(self.loss, "adagrad", self.eta, self.l1, self.l2)
+
+
+@dataclass(frozen=True)
+class Sgd:
+    """Stochastic (sub)gradient descent; L2 pulls towards `anchor`, or to zero."""
+
+    loss: Loss = "hinge"
+    eta: float = 0.01
+    l1: float = 0.0
+    l2: float = 0.0
+    anchor: tuple[float, ...] = ()
+    rate: Literal["constant", "decreasing"] = "constant"
+
+    KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return the kernel."""
+        return _core.Update.gradient(
+            self.loss, self.rate, self.eta, self.l1, self.l2, list(self.anchor)
+        )
+
+
+class Rule(Protocol):
+    """An update rule written in Python."""
+
+    def init(self, features: int, /) -> Array:
+        """Return the state at the start, a flat array that a checkpoint can hold."""
+
+    def step(self, w: Array, state: Array, separate: Any, /) -> tuple[Array, Array]:
+        """Return the new weights and state."""
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A rule written in Python, usable wherever a native one is."""
+
+    rule: Rule
+
+    KERNEL: ClassVar[str] = "core/python/src/update.rs"
+
+    def kernel(self) -> _core.Update:
+        """Return a kernel that calls the rule."""
+        return _core.Update.python(self.rule)
+
+
+def _cap(c: float) -> float:
+    """Return the largest dual weight for slack C, where 0 means no slack at all."""
+    return math.inf if c == 0 else c

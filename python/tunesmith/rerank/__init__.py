@@ -1,0 +1,1 @@
+"""Re-ranking with given weights, and checks of lists before tuning."""

@@ -1,0 +1,163 @@
+"""Where hypotheses come from.
+
+A source has the sentences of a corpus, with references, and says what they could become under
+given weights. One of your own is a subclass of `Source` with `references`, `sources` and `decode`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.errors import InputError
+from tunesmith.metrics import Metric, Rows
+from tunesmith.spaces import Positions, Spaces
+from tunesmith.weights import Weights
+
+# Default length of lists.
+LIST = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for the lines of a corpus."""
+
+    spaces: Spaces
+    positions: Positions
+
+    def statistics(self, metric: Metric) -> Rows:
+        """Return a row of statistics per line."""
+        rows = self.spaces.statistics(metric, self.positions)
+        lines, places = np.unique(self.spaces.groups, return_inverse=True)
+        summed = np.zeros((len(lines), rows.shape[1]))
+        np.add.at(summed, places, rows)
+        return summed
+
+    def outputs(self) -> list[str]:
+        """Return a text per line; of bins, that of the last."""
+        return self.spaces.by_line(self.spaces.outputs(self.positions))
+
+    def score(self, metric: Metric) -> float:
+        """Return the corpus score."""
+        return metric.native.score(self.spaces.statistics(metric, self.positions).sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Choices for the parts of a corpus, each with the lines it is for."""
+
+    parts: Sequence[tuple[npt.NDArray[np.int64], Choice]]
+
+    def statistics(self, metric: Metric) -> Rows:
+        """Return a row of statistics per line."""
+        order = np.argsort(np.concatenate([lines for lines, _ in self.parts]), kind="stable")
+        rows: Rows = np.concatenate([choice.statistics(metric) for _, choice in self.parts])[order]
+        return rows
+
+    def outputs(self) -> list[str]:
+        """Return a text per line."""
+        found = {
+            line: text
+            for lines, choice in self.parts
+            for line, text in zip(lines.tolist(), choice.outputs(), strict=True)
+        }
+        return [found[line] for line in sorted(found)]
+
+    def score(self, metric: Metric) -> float:
+        """Return the corpus score."""
+        return metric.native.score(self.statistics(metric).sum(axis=0))
+
+
+class Source(ABC):
+    """Sentences with references, and what they could become under given weights."""
+
+    references: list[list[str]]
+    """The references of each sentence, in the words that hypotheses have."""
+    sources: list[str]
+    """The sentences."""
+
+    fixed: bool = False
+    """Whether all weights find the same hypotheses."""
+    follows: bool = False
+    """Whether single sentences can be decoded with a learner's current weights."""
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.references)
+
+    @property
+    def keys(self) -> list[str]:
+        """A label per sentence, or nothing."""
+        return []
+
+    @abstractmethod
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
+        """Return what the sentences could become, found with the weights, best first.
+
+        With `k`, lists of that length are enough.
+        """
+
+    def choose(self, weights: Weights, threads: int = 0) -> Choice:
+        """Return what the weights choose for each sentence."""
+        found = self.decode(weights, 1)
+        return Choice(found, found.decoded(weights, threads))
+
+    def subset(self, sentences: Sequence[int]) -> Self:
+        """Return some of the sentences as a source of the same kind."""
+        raise InputError(
+            f"{type(self).__name__} cannot be split", remedy="give held-out text in place of folds"
+        )
+
+    def resume_key(self) -> dict[str, object]:
+        """Return settings that must be the same when a run is resumed, apart from the sentences."""
+        return {}
+
+    def digest(self, metric: Metric) -> str:
+        """Return a fingerprint of what is learnt from."""
+        text = repr((self.sources, self.references)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(text).hexdigest()
+
+    def named_features(self, names: Sequence[str]) -> list[str]:
+        """Return the features that have a weight from the start, for limits that name some.
+
+        Raise if no feature can have one of the names. Here nothing is known of features.
+        """
+        return []
+
+    @property
+    def kept_weights(self) -> Mapping[str, float]:
+        """Weights that are not to be tuned."""
+        return {}
+
+    @property
+    def all_features(self) -> bool:
+        """Whether the features of the first decoding are all that there can be, as far as names in
+        limits and start weights are concerned."""
+        return True
+
+    @property
+    def always(self) -> frozenset[str]:
+        """Features whose weights are shown even where they are zero."""
+        return frozenset()
+
+    def following(self, learner: _core.Learner) -> Any:
+        """Return a decoder with the weights that a learner has now."""
+        raise NotImplementedError
+
+    def found(self, translator: Any, sentences: Sequence[int], k: int) -> Spaces:
+        """Return what a decoder that follows a learner makes of some sentences."""
+        raise NotImplementedError
+
+
+def refuse_empty(lines: Sequence[str]) -> None:
+    """Raise if there are no sentences."""
+    if not lines:
+        raise InputError("the text has no sentences", remedy="give a source that has some")

@@ -1,0 +1,142 @@
+"""A decoder of ours, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Literal
+
+from tunesmith import _core
+from tunesmith.decode.translation import Model, Translator
+from tunesmith.errors import InputError, no_feature
+from tunesmith.sources.base import LIST, Source, refuse_empty
+from tunesmith.spaces import Forests, Pools, Spaces, references_of
+
+SpaceName = Literal["list", "forest"]
+DENSITY = 50.0
+"""Edges of a forest that tuning sees for each word of its best string."""
+
+
+@dataclass
+class Live(Source):
+    """A decoder in this process. The model is shared by all threads.
+
+    References are prepared as the model's target text was, so that hypotheses can be compared with
+    them word by word; with `tokenized` everything is taken as it is. Forests of all sentences are
+    pruned to the best `density` edges for each word (None: not at all): those of several decodings
+    are kept and joined, and their size is what MERT costs.
+    """
+
+    model: Model
+    lines: Sequence[str]
+    raw_references: Sequence[str | Sequence[str]]
+    k: int | None = None
+    """Length of lists; by default what the tuner wants, 100 where it does not say."""
+    space: SpaceName = "list"
+    settings: Mapping[str, float] = field(default_factory=dict)
+    tokenized: bool = False
+    threads: int = 0
+    density: float | None = DENSITY
+
+    follows = True
+
+    def __post_init__(self) -> None:
+        refuse_empty(self.lines)
+        if len(self.lines) != len(self.raw_references):
+            raise InputError(
+                f"{len(self.lines)} sentences, but references for {len(self.raw_references)}",
+                remedy="give files of the same number of lines",
+            )
+        prepare = (lambda text: text) if self.tokenized else self.model.target.prepare
+        self.references = [
+            [prepare(text) for text in references_of(texts)] for texts in self.raw_references
+        ]
+        # Tuners change the size of weights, and with it what a difference of scores means. A
+        # configuration of Moses has a threshold of its own, which whoever decodes with the tuned
+        # weights will have too.
+        known = [name for name, _ in self.model.decoder.settings]
+        own = "threshold" not in known or "threshold" in self.model.settings
+        wide = {} if own else {"threshold": inf}
+        self.settings = {**wide, **self.settings}
+        shown = self.model.translator(tokenized=self.tokenized)
+        self.sources = shown.prepared(self.lines)
+
+    def resume_key(self) -> dict[str, object]:
+        """Return settings that must be the same when a run is resumed, apart from the sentences."""
+        return {
+            "k": self.k,
+            "space": self.space,
+            "settings": dict(self.settings),
+            "tokenized": self.tokenized,
+            "density": self.density,
+            "templates": list(self.model.templates or ()),
+        }
+
+    def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
+        """Translate all sentences."""
+        translator = self.model.translator(weights, self.settings, tokenized=True)
+        every = range(len(self.sources))
+        found = self._found(translator, every, k or self.k or LIST, k is not None)
+        if self.density is None:
+            return found
+        return found.pruned(translator.weights, self.density, self.threads)
+
+    def subset(self, sentences: Sequence[int]) -> Live:
+        """Return some of the sentences, with the same model."""
+        return replace(
+            self,
+            lines=[self.lines[i] for i in sentences],
+            raw_references=[self.raw_references[i] for i in sentences],
+        )
+
+    @property
+    def kept_weights(self) -> Mapping[str, float]:
+        """Weights that the model itself wants to stay."""
+        return self.model.fixed
+
+    def named_features(self, names: Sequence[str]) -> list[str]:
+        """Return the model's dense features and the named ones; raise if a name is impossible."""
+        dense = self.model.decoder.dense
+        for name in self.model.absent:
+            if name in names:
+                raise no_feature(name, [each for each in dense if each not in self.model.absent])
+        sparse = [name for name in names if name not in dense]
+        unknown = {*self.model.unknown(dict.fromkeys(sparse, 1.0))}
+        if self.model.templates is not None:
+            # Only dense features have names without a prefix.
+            unknown |= {name for name in sparse if ":" not in name}
+        for name in sparse:
+            if name in unknown:
+                raise no_feature(name, dense)
+        return [*dense, *names]
+
+    @property
+    def all_features(self) -> bool:
+        """Templates may find more features in later decodings."""
+        return False
+
+    @property
+    def always(self) -> frozenset[str]:
+        """The dense features."""
+        return frozenset(self.model.decoder.dense)
+
+    def following(self, learner: _core.Learner) -> Translator:
+        """Return a translator with the weights that a learner has now."""
+        return self.model.following(learner, self.settings)
+
+    def found(self, translator: Translator, sentences: Sequence[int], k: int) -> Spaces:
+        """Return what a translator that follows a learner makes of some sentences."""
+        return self._found(translator, sentences, self.k or k, False)
+
+    def _found(
+        self, translator: Translator, sentences: Iterable[int], k: int, as_lists: bool
+    ) -> Spaces:
+        chosen = list(sentences)
+        lines = [self.sources[i] for i in chosen]
+        references = [self.references[i] for i in chosen]
+        if self.space == "forest" and not as_lists:
+            forests = translator.forests(lines, threads=self.threads)
+            return Forests(forests.core, references, lines)
+        lists = translator.nbest(lines, k, threads=self.threads)
+        return Pools(lists.core, references, lines)

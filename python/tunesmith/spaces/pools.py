@@ -1,0 +1,329 @@
+"""Candidate lists: every hypothesis written out, one list per sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.errors import InputError
+from tunesmith.files.arrays import packed, read_arrays, unpacked, write_arrays
+from tunesmith.metrics import Metric, get_metric
+from tunesmith.spaces.base import Positions, References, Spaces
+from tunesmith.spaces.moments import recover_weights
+from tunesmith.weights import Vector, Weights
+
+
+class Pools(Spaces):
+    """Candidate lists, one per sentence, possibly empty, in the order in which they came.
+
+    `references` holds the references of each sentence; metrics that read text need them. Metric
+    statistics are computed once per metric and kept.
+
+    >>> pools = Pools.from_arrays(
+    ...     features=[[-1.0, 3.0], [-2.0, 4.0], [-1.5, 2.0]],
+    ...     starts=[0, 2, 3],
+    ...     names=["lm", "words"],
+    ...     texts=["a b c", "a b c d", "x y"],
+    ...     references=[["a b c d"], ["x y"]],
+    ... )
+    >>> pools.sentences, pools.hypotheses
+    (2, 3)
+    >>> pools.outputs(pools.first())
+    ['a b c', 'x y']
+    """
+
+    def __init__(
+        self,
+        core: _core.Pools,
+        references: References | None = None,
+        sources: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(core.sentences, references, sources, "list")
+        self.core: _core.Pools = core
+        # Of merged lists the first: its scores were all made by one set of weights.
+        self.origin = self
+        self._tables: dict[str, _core.Table] = {}
+        # A metric without a repr of its own is named by its address, which is its own while it
+        # lives: those that have a table are kept.
+        self._metrics: list[Metric] = []
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+        starts: npt.ArrayLike,
+        names: Sequence[str],
+        texts: Sequence[str] | None = None,
+        references: References | None = None,
+        scores: npt.ArrayLike | None = None,
+    ) -> Pools:
+        """Lists from arrays: a matrix (hypotheses × names), or `(rows, ids, values)` in CSR form.
+
+        `starts` has the first hypothesis of each sentence, and the number of all. Values are kept
+        as 32-bit floats. Refuses values that are not finite and shapes that do not fit.
+        """
+        first = np.asarray(starts, np.int64)
+        if isinstance(features, tuple):
+            rows, ids, values = features
+        else:
+            matrix = np.asarray(features, np.float64)
+            if matrix.ndim != 2 or matrix.shape[1] != len(names):
+                raise InputError(
+                    f"a feature matrix of shape {matrix.shape} for {len(names)} names",
+                    remedy="give one row per hypothesis and one column per name",
+                )
+            rows = np.arange(matrix.shape[0] + 1) * matrix.shape[1]
+            ids = np.tile(np.arange(matrix.shape[1]), matrix.shape[0])
+            values = matrix.ravel()
+        count = int(first[-1]) if first.size else 0
+        if scores is not None and np.shape(scores) != (count,):
+            raise InputError(
+                f"scores of shape {np.shape(scores)} for {count} hypotheses",
+                remedy="give one score per hypothesis",
+            )
+        core = _core.Pools.from_arrays(
+            first,
+            [""] * count if texts is None else list(texts),
+            np.ascontiguousarray(rows, np.int64),
+            np.ascontiguousarray(ids, np.int64),
+            np.ascontiguousarray(values, np.float64),
+            list(names),
+            None if scores is None else np.ascontiguousarray(scores, np.float64),
+        )
+        return cls(core, references)
+
+    @property
+    def flat(self) -> bool:
+        """Lists have every hypothesis written out."""
+        return True
+
+    @property
+    def hypotheses(self) -> int:
+        """Number of hypotheses in all lists."""
+        return self.core.hypotheses
+
+    @property
+    def keys(self) -> list[str]:
+        """A label per sentence where the format has one."""
+        return self.core.keys
+
+    def table(self, metric: Metric | str, threads: int = 0) -> _core.Table:
+        """Return the statistics of every hypothesis, computed at the first call."""
+        metric = get_metric(metric)
+        key = repr(metric)
+        if key not in self._tables:
+            self._tables[key] = metric.table(self, threads)
+            self._metrics.append(metric)
+        return self._tables[key]
+
+    def set_statistics(self, metric: Metric | str, rows: npt.ArrayLike) -> None:
+        """Use ready-made statistics, one row per hypothesis, for a metric.
+
+        Refuses other numbers of rows and columns than the lists and the metric have.
+        """
+        metric = get_metric(metric)
+        matrix = np.ascontiguousarray(rows, np.float64)
+        wanted = (self.hypotheses, metric.native.width)
+        if matrix.shape != wanted:
+            raise InputError(
+                f"statistics of shape {matrix.shape} for {metric.name}",
+                remedy=f"give {wanted[0]} rows, one per hypothesis, of {wanted[1]} numbers",
+            )
+        self._tables[repr(metric)] = _core.Table.from_rows(self.core.starts, matrix)
+        self._metrics.append(metric)
+
+    def first(self) -> Positions:
+        """Return the first-ranked hypothesis of each list, -1 where it is empty."""
+        starts = self.core.starts
+        return np.where(starts[1:] > starts[:-1], starts[:-1], -1).astype(np.int64)
+
+    def best(self, weights: Vector | Mapping[str, float], threads: int = 0) -> Positions:
+        """Return the best-scoring hypothesis of each list, the first among equals."""
+        return self.core.best(self.vector(weights), threads)
+
+    def outputs(self, positions: Positions) -> list[str]:
+        """Return the chosen texts, one per sentence, blank where the list is empty."""
+        found = iter(self.core.texts(positions[positions >= 0]))
+        return [next(found) if position >= 0 else "" for position in positions.tolist()]
+
+    def statistics(self, metric: Metric | str, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return one row of statistics per sentence for the chosen hypotheses.
+
+        An empty list counts as a blank output, so that nobody gains by losing a sentence.
+        """
+        metric = get_metric(metric)
+        rows = self.core.take(self.table(metric), positions)
+        empty = positions < 0
+        if empty.any() and self.references is not None and metric.native.reads_text:
+            chosen = np.flatnonzero(empty)
+            references = [self.references[i] for i in chosen]
+            rows[chosen] = metric.native.stats([""] * len(chosen), references)
+        return rows
+
+    def oracle(
+        self,
+        metric: Metric | str,
+        weights: Vector | Mapping[str, float] | None = None,
+        *,
+        best: bool = True,
+    ) -> Positions:
+        """Return the choices with the best (or worst) corpus score that exchanging finds."""
+        metric = get_metric(metric)
+        return self.core.oracle(self.table(metric), metric.native, best)
+
+    def consensus(
+        self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
+    ) -> Positions:
+        """Return the hypothesis of each list that the others agree with best."""
+        return self.core.consensus(self.vector(weights), alpha, threads)
+
+    def _like(
+        self,
+        core: _core.Pools,
+        references: References | None,
+        sources: Sequence[str] | None,
+        kept: Sequence[int] | None = None,
+    ) -> Self:
+        """Return lists of this kind with another core; `kept` are the sentences they have."""
+        return type(self)(core, references, sources)
+
+    def subset(self, sentences: Sequence[int]) -> Self:
+        """Return some of the sentences, with the statistics that are known."""
+        chosen = [int(sentence) for sentence in sentences]
+        part = self._like(self.core.subset(chosen), *self._chosen(chosen), chosen)
+        if self.origin is not self:
+            part.origin = self.origin
+        for key, table in self._tables.items():
+            starts = self.core.starts
+            places = [np.arange(starts[i], starts[i + 1]) for i in chosen]
+            rows = table.rows()[np.concatenate(places)] if places else np.zeros((0, table.width))
+            part._tables[key] = _core.Table.from_rows(part.core.starts, rows)
+        part._metrics = list(self._metrics)
+        return part
+
+    def aligned(self, names: Sequence[str]) -> Self:
+        """Return the lists with the features of `names` first, in their order, others after."""
+        if self.names == list(names):
+            return self
+        base = _core.PoolsBuilder(self.core.columns, list(names)).finish()
+        core = _core.Pools.merge([base, self.core])
+        return self._like(core, self.references, self.sources)
+
+    def with_ids_of(self, learner: _core.Learner) -> Self:
+        """Return the lists with a learner's ids."""
+        return self._like(learner.take(self.core), self.references, self.sources)
+
+    def merged(self, other: Self, threads: int = 0) -> Self:
+        """Return the hypotheses of both; equal text and features are kept once."""
+        return self.merge([self, other])
+
+    def listed(self, points: Sequence[Vector], k: int, threads: int = 0) -> Pools:
+        """Return the lists themselves."""
+        return self
+
+    def pruned(self, weights: Mapping[str, float], density: float, threads: int = 0) -> Self:
+        """Return the lists themselves."""
+        return self
+
+    def decoded(self, weights: Mapping[str, float], threads: int = 0) -> Positions:
+        """Return the first-ranked hypotheses: a decoder writes its choice first."""
+        return self.first()
+
+    def holds_as_many(self, hypotheses: int) -> bool:
+        """Whether there are exactly so many hypotheses."""
+        return self.hypotheses == hypotheses
+
+    def recovered_weights(self) -> Weights | None:
+        """Return the weights behind the lists' own scores, None where these are not linear."""
+        return recover_weights(self.origin)
+
+    def save(self, path: Path) -> Path:
+        """Write the lists to an `.npz` file."""
+        file = path.with_suffix(".npz")
+        write_arrays(file, self._arrays(), {})
+        return file
+
+    @classmethod
+    def load(cls, file: Path, references: References | None, sources: Sequence[str] | None) -> Self:
+        """Return the lists of a file; raise if there is none, or it is damaged."""
+        found = read_arrays(file)
+        if found is None:
+            raise InputError(
+                "what was decoded is missing", str(file), remedy="start the run in another folder"
+            )
+        return cls(_core_of(found.arrays), references, sources)
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that the core holds, as arrays."""
+        rows, ids, values = self.core.csr()
+        every = np.arange(self.hypotheses)
+        return {
+            "starts": self.core.starts,
+            "rows": rows,
+            "ids": ids,
+            "values": values,
+            "texts": packed(self.core.texts(every)),
+            "names": packed(self.names),
+            "scores": self.core.scores,
+            "keys": packed(self.core.keys),
+            "extras": packed([self.core.extra(at) for at in range(self.hypotheses)]),
+            "columns": packed(self.core.columns),
+            **{f"column.{name}": self.core.column(name) for name in self.core.columns},
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        metrics = {repr(metric): metric for metric in self._metrics}
+        return {
+            "arrays": self._arrays(),
+            "references": self.references,
+            "sources": self.sources,
+            # Ready-made statistics cannot be computed again.
+            "tables": [(metrics[key], table.rows()) for key, table in self._tables.items()],
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Pools.__init__(self, _core_of(state["arrays"]), state["references"], state["sources"])
+        for metric, rows in state["tables"]:
+            self.set_statistics(metric, rows)
+
+    def contents(self, metric: Metric) -> Iterator[bytes]:
+        """Yield features and statistics, for a fingerprint."""
+        for array in (self.core.starts, *self.core.csr(), self.table(metric).rows()):
+            yield np.ascontiguousarray(array).tobytes()
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self]) -> Self:
+        """Join lists of the same sentences; equal text and features are kept once."""
+        references = next((part.references for part in parts if part.references), None)
+        sources = next((part.sources for part in parts if part.sources), None)
+        core = _core.Pools.merge([part.core for part in parts])
+        merged = parts[0]._like(core, references, sources)
+        merged.origin = parts[0]
+        return merged
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.sentences} sentences, {self.hypotheses} hypotheses, "
+            f"{len(self.names)} features)"
+        )
+
+
+def _core_of(arrays: Mapping[str, npt.NDArray[Any]]) -> _core.Pools:
+    """Return the core that `Pools._arrays` took apart."""
+    return _core.Pools.from_arrays(
+        arrays["starts"],
+        unpacked(arrays["texts"]),
+        arrays["rows"],
+        arrays["ids"].astype(np.int64),
+        arrays["values"].astype(np.float64),
+        unpacked(arrays["names"]),
+        arrays["scores"],
+        [(name, arrays[f"column.{name}"].tolist()) for name in unpacked(arrays["columns"])],
+        unpacked(arrays["keys"]),
+        unpacked(arrays["extras"]),
+    )

@@ -1,0 +1,447 @@
+"""The three ways to spend rounds: epochs on saved lists, decodings that are merged, passes.
+
+Each round proposes weights and says what they choose; the loop scores them and decides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith import _core
+from tunesmith.engines import THREADS, Engine, Pool
+from tunesmith.files.arrays import unpacked
+from tunesmith.learn.linesearch import LISTED
+from tunesmith.learn.online import Online
+from tunesmith.learn.task import Epoch, Facts, SavedState, State, Statistics, Task, Tuner
+from tunesmith.metrics import Metric
+from tunesmith.sources import Saved, Source
+from tunesmith.sources.base import Choice
+from tunesmith.spaces import Spaces
+from tunesmith.spaces.moments import Within
+from tunesmith.tuning.limits import Bounds, limits, may_match
+from tunesmith.weights import Vector, Weights
+
+# Default number of decodings for batch tuners.
+ITERATIONS = 25
+# What a round may know of the hypotheses it has seen.
+GAINS = ("model", "oracle", "prediction", "spread")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all rounds need to know."""
+
+    metric: Metric
+    bounds: Bounds
+    fixed: Mapping[str, float]
+    threads: int
+    engine: Engine = THREADS
+
+    def task(self, spaces: Spaces, *, growing: bool) -> Task:
+        """Return the spaces as a task; with `growing`, limits may name features to come."""
+        lower, upper = limits(spaces.names, self.bounds, self.fixed, growing=growing)
+        return Task(spaces, self.metric, lower, upper, self.threads, self.engine)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Proposed weights, what was seen on the way, and how to go on from here."""
+
+    weights: Weights
+    facts: Facts
+    state: State = field(default_factory=dict)
+    last: bool = False
+    optimise_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    vector: Vector | None = None
+    """The weights in the order of the features, where that is known."""
+
+
+class Rounds(Protocol):
+    """Proposes weights round after round."""
+
+    gives_up: ClassVar[bool]
+    """Whether rounds that are no better than the best so far end the run."""
+    contends: ClassVar[bool]
+    """Whether the start weights are kept where no round is better."""
+
+    @property
+    def space(self) -> str:
+        """What a tuner sees of each sentence: a list, a forest, or the sentence itself."""
+
+    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+        """Take the start weights; return what they choose and what was decoded, to be kept."""
+
+    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+        """Go on after the step whose state is given; `decoded` was kept by earlier rounds."""
+
+    def step(self, weights: Weights) -> Step | None:
+        """Return the next proposal, None where nothing is left to do."""
+
+    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+        """Return what proposed weights choose, and what was decoded, to be kept."""
+
+    @property
+    def spaces(self) -> Spaces:
+        """Everything that is known of the hypotheses."""
+
+    @property
+    def names(self) -> list[str]:
+        """The features that were met, and those that had a weight before."""
+
+
+class Epochs:
+    """Saved lists: every epoch of the tuner is a round."""
+
+    gives_up: ClassVar[bool] = False
+    contends: ClassVar[bool] = False
+
+    def __init__(self, tuner: Tuner, source: Saved, setup: Setup, seed: int) -> None:
+        self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
+        self._epochs: Iterator[Epoch] = iter(())
+        self.space = source.spaces.what
+
+    @property
+    def spaces(self) -> Spaces:
+        """The saved lists."""
+        return self._source.spaces
+
+    @property
+    def names(self) -> list[str]:
+        """Their features."""
+        return self.spaces.names
+
+    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+        """Begin with the start weights."""
+        self.restore(start, (), {})
+        return self._source.choose(start, self._setup.threads), None
+
+    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+        """Go on from the tuner's own state."""
+        task = self._setup.task(self.spaces, growing=False)
+        vector = task.clip(self.spaces.vector(start, partial=True))
+        self._epochs = self._tuner.epochs(task, vector, self._seed, state or None)
+
+    def step(self, weights: Weights) -> Step | None:
+        """Return the next epoch's proposal."""
+        epoch = next(self._epochs, None)
+        if epoch is None:
+            return None
+        found = Weights.from_vector(self.names, epoch.weights)
+        return Step(found, epoch.facts, epoch.state, epoch.last, vector=epoch.weights)
+
+    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+        """Return what the weights choose from the lists."""
+        assert step.vector is not None
+        return self._source.choose_vector(step.vector, self._setup.threads), None
+
+
+class Decodings:
+    """Decode, merge, optimise on everything decoded so far, again until nothing is new."""
+
+    gives_up: ClassVar[bool] = True
+    contends: ClassVar[bool] = True
+
+    def __init__(self, tuner: Tuner, source: Source, setup: Setup, seed: int) -> None:
+        self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
+        self._added = 0
+        self._known = 0
+        self._spaces: Spaces | None = None
+
+    @property
+    def spaces(self) -> Spaces:
+        """Everything that was decoded so far."""
+        assert self._spaces is not None, "nothing has been decoded yet"
+        return self._spaces
+
+    @property
+    def space(self) -> str:
+        """A list or a forest."""
+        return self.spaces.what
+
+    @property
+    def names(self) -> list[str]:
+        """The features of everything that was decoded so far."""
+        return self.spaces.names
+
+    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+        """Decode with the start weights."""
+        return self._decode(start)
+
+    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+        """Merge what earlier rounds decoded; the state says how much the last one knew."""
+        for found in decoded:
+            self._add(found)
+        self._known = int(state["known"][0]) if "known" in state else 0
+
+    def step(self, weights: Weights) -> Step | None:
+        """Return the weights of the tuner's best epoch on everything decoded so far.
+
+        Nothing is left to do when the last decoding brought nothing new.
+        """
+        began = time.perf_counter()
+        spaces, setup = self.spaces, self._setup
+        if spaces.holds_as_many(self._known):
+            return None
+        self._known = spaces.hypotheses
+        task = setup.task(spaces, growing=True)
+        start = task.clip(spaces.vector(weights, partial=True))
+        # The current weights do not compete: what they choose from was found with them.
+        chosen, best, score, facts = start, -np.inf, 0.0, Facts()
+        for epoch in self._tuner.epochs(task, start, self._seed + self._added, None):
+            if not np.isfinite(epoch.weights).all():
+                continue
+            reached, gain = task.evaluate(epoch.weights)
+            if gain > best:
+                chosen, best, score, facts = epoch.weights, gain, reached, epoch.facts
+        if best == -np.inf:
+            score, best = task.evaluate(start)
+        chosen = self._scaled(task, chosen, start, best)
+        # A feature that no hypothesis has any more keeps its weight.
+        proposed = Weights({**weights, **Weights.from_vector(spaces.names, chosen)})
+        oracle = spaces.score(setup.metric, spaces.oracle(setup.metric, chosen))
+        return Step(
+            proposed,
+            {
+                **{key: facts[key] for key in GAINS if facts.get(key) is not None},
+                "projected": score,
+                "oracle_score": oracle,
+                "hypotheses": spaces.hypotheses,
+            },
+            {"known": np.array([self._known])},
+            optimise_seconds=time.perf_counter() - began,
+        )
+
+    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+        """Decode with the proposed weights."""
+        return self._decode(step.weights)
+
+    def _decode(self, weights: Weights) -> tuple[Choice, Spaces]:
+        found = self._source.decode(weights)
+        self._add(found)
+        return Choice(found, found.decoded(weights, self._setup.threads)), found
+
+    def _add(self, found: Spaces) -> None:
+        self._added += 1
+        known = self._spaces
+        self._spaces = found if known is None else known.merged(found, self._setup.threads)
+
+    def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
+        """Return weights of the size at the start, where only their direction was tuned.
+
+        A decoder's beam is wide or narrow by the size of scores, so sizes must not run away.
+        Weights of features that never vary have no size and keep their value.
+        """
+        if not getattr(self._tuner, "scale_free", False):
+            return weights
+        lists = task.spaces.listed([start, weights], LISTED, task.threads)
+        within = Within(lists)
+        varying = task.free & (within.variances() > 0.0)
+        old, new = (within.influence(np.where(varying, each, 0.0)) for each in (start, weights))
+        sized = (old > 0.0) & (new > 0.0)
+        # The median, because a single large weight may matter in a few lists only.
+        factor = float(np.median(old[sized] / new[sized])) if sized.any() else 1.0
+        scaled = task.clip(np.where(varying, factor * weights, start))
+        # Weights that are fixed or bounded may give sizes a meaning.
+        return scaled if task.evaluate(scaled)[1] >= gain - 1e-9 else weights
+
+
+class Passes:
+    """The decoder follows the learner: each round is a pass over the sentences."""
+
+    gives_up: ClassVar[bool] = False
+    contends: ClassVar[bool] = True
+    space = "sentence"
+
+    def __init__(self, tuner: Online, source: Source, setup: Setup, seed: int) -> None:
+        self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
+        self._spaces: Spaces | None = None
+        self._epochs: Iterator[Epoch] = iter(())
+        self._latest: Spaces | None = None
+        self._names: list[str] = []
+
+    @property
+    def spaces(self) -> Spaces:
+        """The translations at the start."""
+        assert self._spaces is not None, "nothing has been decoded yet"
+        return self._spaces
+
+    @property
+    def names(self) -> list[str]:
+        """The features that any pass has met so far, and those of the weights at the start."""
+        return self._names
+
+    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+        """Translate once with the start weights."""
+        self._latest = found = self._source.decode(start, 1)
+        self.restore(start, [found], {})
+        return Choice(found, found.decoded(start, self._setup.threads)), found
+
+    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+        """Begin from the start, or go on after the pass whose state is given."""
+        self._spaces = decoded[0]
+        names = list(dict.fromkeys([*self.spaces.names, *start]))
+        self._names = unpacked(state["names"]) if "names" in state else names
+        setup = self._setup
+        lower, upper = limits(names, setup.bounds, setup.fixed, growing=True)
+        task = Following(
+            self.spaces,
+            setup.metric,
+            lower,
+            upper,
+            setup.threads,
+            setup.engine,
+            source=self._source,
+            features=names,
+            bounds=setup.bounds,
+            fixed=setup.fixed,
+            latest=lambda: self._latest,
+        )
+        vector = task.clip(start.vector(names))
+        self._epochs = self._tuner.epochs(task, vector, self._seed, state or None)
+
+    def step(self, weights: Weights) -> Step | None:
+        """Return the weights after another pass."""
+        epoch = next(self._epochs, None)
+        if epoch is None:
+            return None
+        facts = dict(epoch.facts)
+        facts.pop("weight_change")
+        self._names = epoch.names or self._names
+        seconds = {part: facts.pop(part) for part in ("optimise_seconds", "decode_seconds")}
+        # Zeros of features that the model always has are worth knowing.
+        found = Weights.from_vector(
+            self._names, epoch.weights, drop_zeros=True, always=self._source.always
+        )
+        return Step(found, facts, epoch.state, epoch.last, **seconds)
+
+    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+        """Translate once with the proposed weights; gains in context use it, too."""
+        self._latest = found = self._source.decode(step.weights, 1)
+        return Choice(found, found.decoded(step.weights, self._setup.threads)), None
+
+
+def _nothing() -> None:
+    """Say that nothing was decoded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following(Task):
+    """Sentences that a decoder translates when a learner comes to them, with its weights."""
+
+    source: Source
+    features: list[str]
+    bounds: Bounds
+    fixed: Mapping[str, float]
+    latest: Callable[[], Spaces | None] = _nothing
+    """What was decoded with the weights of the last pass, if it was."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "latest": _nothing}
+
+    def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
+        """Return the statistics of the translations."""
+        found = self.latest()
+        if found is None:
+            found = self.source.decode(Weights.from_vector(names or self.features, weights), 1)
+        return found.statistics(self.metric, found.first())
+
+    @property
+    def names(self) -> list[str]:
+        """The features that are known at the start."""
+        return self.features
+
+    def clip(self, weights: Vector) -> Vector:
+        """Return the weights within their bounds; learners keep new features within theirs."""
+        known = len(self.lower)
+        return np.concatenate([np.clip(weights[:known], self.lower, self.upper), weights[known:]])
+
+    def limit(self, learner: _core.Learner) -> None:
+        """Give features that a learner met during training their limits."""
+        if may_match(self.bounds, self.fixed):
+            lower, upper = limits(learner.names, self.bounds, self.fixed, growing=True)
+            learner.bound(lower.tolist(), upper.tolist())
+
+    def walk(
+        self,
+        learner: _core.Learner,
+        order: npt.NDArray[np.uint32],
+        epoch: int,
+        online: Online,
+        pool: Pool,
+    ) -> list[Facts]:
+        """Decode batch after batch and let the learner take a step on each.
+
+        With a delay, steps are taken on lists that were decoded with the weights of some steps ago.
+        """
+        regime, facts = online.regime, list[Facts]()
+        size = max(regime.batch, 1)
+        batches = [order[at : at + size] for at in range(0, len(order), size)]
+        if regime.delay == 0:
+            for batch in batches:
+                found = self._decode(self.source.following(learner), batch, online.k)
+                facts.append(self._step(learner, *found, batch, epoch))
+            return facts
+
+        def decode(
+            made: int, translator: Any, batch: npt.NDArray[np.uint32]
+        ) -> tuple[int, npt.NDArray[np.uint32], tuple[Spaces, float]]:
+            return made, batch, self._decode(translator, batch, online.k)
+
+        jobs = (
+            partial(decode, len(facts), self.source.following(learner), batch) for batch in batches
+        )
+        for made, batch, lists in pool.pipeline(jobs, regime.delay, regime.ordered):
+            late = len(facts) - made
+            facts.append({**self._step(learner, *lists, batch, epoch), "staleness": late})
+        return facts
+
+    def _decode(
+        self, translator: Any, batch: npt.NDArray[np.uint32], k: int
+    ) -> tuple[Spaces, float]:
+        began = time.perf_counter()
+        found = self.source.found(translator, batch.tolist(), k)
+        return found, time.perf_counter() - began
+
+    def _step(
+        self,
+        learner: _core.Learner,
+        found: Spaces,
+        seconds: float,
+        batch: npt.NDArray[np.uint32],
+        epoch: int,
+    ) -> Facts:
+        began, known = time.perf_counter(), learner.size
+        spaces = found.with_ids_of(learner)
+        if learner.size > known:
+            self.limit(learner)
+        table = spaces.table(self.metric, self.threads)
+        seen = learner.visit(spaces.core, table, np.ascontiguousarray(batch), epoch)
+        spent = time.perf_counter() - began
+        return {**seen, "decode_seconds": seconds, "optimise_seconds": spent}
+
+
+def make_rounds(
+    tuner: Tuner, source: Source, setup: Setup, seed: int, iterations: int | None, merged: bool
+) -> tuple[Rounds, int | None]:
+    """Return the rounds for a source, and how many there are at most.
+
+    Online tuners follow a decoder that can be followed, unless the lists of all decodings are to be
+    `merged` for them.
+    """
+    if isinstance(tuner, Online) and tuner.follow and source.follows and not merged:
+        passes = tuner.schedule.passes if iterations is None else iterations
+        longer = replace(tuner, schedule=replace(tuner.schedule, passes=passes))
+        return Passes(longer, source, setup, seed), passes
+    if isinstance(tuner, Online):
+        tuner.refuse_delay()
+    if isinstance(source, Saved):
+        return Epochs(tuner, source, setup, seed), None
+    return Decodings(tuner, source, setup, seed), ITERATIONS if iterations is None else iterations

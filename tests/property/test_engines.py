@@ -1,0 +1,339 @@
+"""Workers that share no memory with the driver give the same weights to the bit."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pytest
+from twins.lists import METRICS, Array, WordOverlap, counted, learnable
+from twins.pickling import Pickling, sent
+from twins.quick import QUICK
+from twins.toy import POOR, make_world
+from twins.training import task_of
+
+from tunesmith import PRESETS, Forests, Pools, Weights, get_metric, tune
+from tunesmith.decode.model_weights import Kind
+from tunesmith.decode.translation import Model
+from tunesmith.engines import THREADS, Engine, Worker
+from tunesmith.learn.online import Online, with_regime
+from tunesmith.learn.task import Task, Tuner
+from tunesmith.lm import estimate
+from tunesmith.presets import make_tuner
+from tunesmith.sources import Live
+from tunesmith.spaces import Bins, Spaces
+from tunesmith.training.rules import RuleTable, export_cdec, export_moses
+from tunesmith.tuning.rounds import Following
+
+START = np.array([0.002, 0.05, -0.03, 0.04])
+LIVE = ("mira", "mira-hildreth", "rm-cp", "adagrad", "perceptron")
+METRIC = "bleu:tokenize=none"
+
+
+def split(tuner: Tuner) -> Tuner:
+    """Return a tuner that several workers can share, if it is one."""
+    return with_regime(tuner, "shards=2,mix=2") if isinstance(tuner, Online) else tuner
+
+
+def epochs(tuner: Tuner, task: Task, engine: Engine) -> list[Array]:
+    found = replace(task, engine=engine)
+    return [epoch.weights for epoch in tuner.epochs(found, START, 3, None)]
+
+
+def same_for_all_engines(tuner: Tuner, task: Task) -> None:
+    """One worker and two give the weights of the threads, and every worker is asked for them."""
+    for workers, chosen in ((1, tuner), (2, split(tuner))):
+        engine = Pickling(workers)
+        found, wanted = (epochs(chosen, task, each) for each in (engine, THREADS))
+        assert len(wanted) > 0 and not np.array_equal(wanted[-1], START)
+        assert np.array_equal(found, wanted)
+        assert len(engine.asked) == workers and engine.asked[0]
+        if isinstance(chosen, Online):
+            assert all("_walk" in questions for questions in engine.asked)
+
+
+def as_they_are(lists: Pools) -> Pools:
+    return lists
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("spaces", [as_they_are, Forests.of_lists], ids=["lists", "forests"])
+def test_every_preset_learns_the_same_apart(preset: str, spaces: Callable[[Pools], Spaces]) -> None:
+    task = task_of(spaces(learnable(2, empty=[3])), "bleu", -5.0, 5.0)
+    same_for_all_engines(make_tuner(preset, QUICK[preset]), task)
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_every_metric_reaches_the_workers(metric: str) -> None:
+    task = task_of(learnable(2), METRICS[metric])
+    for preset in ("kbmira", "mert"):
+        same_for_all_engines(make_tuner(preset, QUICK[preset]), task)
+
+
+def test_ready_made_statistics_reach_the_workers() -> None:
+    """They cannot be computed again: there are no references."""
+    task = task_of(counted(np.random.default_rng(1), [5] * 8, 4), "wer")
+    same_for_all_engines(make_tuner("mira", QUICK["mira"]), task)
+
+
+def test_statistics_of_a_metric_that_is_named_by_its_address_reach_the_workers() -> None:
+    metric = Nameless()
+    lists = learnable(2)
+    rows = lists.table(WordOverlap()).rows()
+    bare = Pools(lists.core)
+    bare.set_statistics(metric, rows)
+    assert hex(id(metric))[2:] in repr(metric)
+    same_for_all_engines(make_tuner("mira", QUICK["mira"]), task_of(bare, metric))
+
+
+class Nameless(WordOverlap):
+    """A metric without a repr of its own."""
+
+    __repr__ = object.__repr__
+
+
+def test_bins_reach_the_workers() -> None:
+    lists = learnable(2)
+    lines = np.arange(lists.sentences) // 2
+    bins = Bins(lists.core, lines, np.arange(lists.sentences) % 2, lists.references)
+    copy = sent(bins)
+    assert isinstance(copy, Bins)
+    assert (copy.groups.tolist(), copy.covered.tolist()) == (lines.tolist(), [0, 1] * 6)
+    same_for_all_engines(make_tuner("kbmira", QUICK["kbmira"]), task_of(bins, "bleu"))
+
+
+def test_more_workers_than_learners_and_more_learners_than_workers() -> None:
+    task = task_of(learnable(2), "bleu")
+    tuner = make_tuner("mira", QUICK["mira"])
+    for regime, workers in (("batch=1", 3), ("shards=3,mix=0", 2), ("shards=3,mix=4", 5)):
+        chosen = with_regime(tuner, regime)
+        found, wanted = (epochs(chosen, task, each) for each in (Pickling(workers), THREADS))
+        assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_run_that_stopped_goes_on_with_other_workers(preset: str) -> None:
+    task, tuner = task_of(learnable(2), "bleu"), split(make_tuner(preset, QUICK[preset]))
+    whole = list(tuner.epochs(task, START, 3, None))
+    for done in (1, len(whole) - 1):
+        apart = replace(task, engine=Pickling(2))
+        rest = list(tuner.epochs(apart, START, 3, whole[done - 1].state))
+        assert [each.number for each in rest] == [each.number for each in whole[done:]]
+        for found, wanted in zip(rest, whole[done:], strict=True):
+            assert np.array_equal(found.weights, wanted.weights)
+
+
+def holds(worker: Worker) -> int:
+    """Return how many sentences a worker holds."""
+    task: Task = worker.share
+    return task.spaces.sentences
+
+
+def test_a_worker_holds_the_task_and_engines_in_it_are_threads() -> None:
+    """A worker that asks its own crew must not send the task on to others."""
+    task = replace(task_of(learnable(2), "bleu"), engine=Pickling(2))
+    assert task.crew.ask_all(holds, [(), ()]) == [12, 12]
+    copy = sent(task)
+    assert copy.engine == THREADS
+    assert copy.evaluate(START) == task.evaluate(START)
+
+
+def test_a_whole_run_is_the_same() -> None:
+    """Folds, seeds and held-out lists included."""
+    lists, heldout = learnable(2), learnable(5)
+    for more in ({"folds": 2}, {"heldout": heldout, "seeds": 2}):
+        found, wanted = (
+            tune(lists, "kbmira", "bleu", options={"passes": 4}, start=START, engine=engine, **more)
+            for engine in (Pickling(2), THREADS)
+        )
+        assert found.weights == wanted.weights
+        assert (found.tuned, found.curve, found.heldout_all) == (
+            wanted.tuned, wanted.curve, wanted.heldout_all,
+        )  # fmt: skip
+
+
+# With a live decoder.
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("engines"))
+
+
+def live(world: Path, kind: Kind, *templates: str, **more: Any) -> Live:
+    lines, references = (
+        (world / f"dev.{side}").read_text().splitlines()[:12] for side in ("src", "tgt")
+    )
+    model = Model.load(world / "model", kind, named=templates)
+    return Live(model, lines, [[text] for text in references], k=20, **more)
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize("preset", LIVE)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_online_presets_follow_a_decoder_of_each_worker(
+    world: Path, preset: str, kind: Kind, workers: int
+) -> None:
+    tuner = make_tuner(preset, QUICK[preset])
+    source = live(world, kind, "pairs")
+    found, wanted = (
+        tune(
+            source,
+            metric=METRIC,
+            tuner=split(tuner) if workers == 2 else tuner,
+            start=POOR[kind],
+            iterations=2,
+            keep="last",
+            engine=engine,
+        )
+        for engine in (Pickling(workers), THREADS)
+    )
+    assert dict(found.weights) == dict(wanted.weights)
+    assert found.curve == wanted.curve
+    # The learners of both workers have met features on the way.
+    assert any(":" in name for name in found.weights)
+
+
+def test_steps_on_stale_lists_and_bounds_of_new_features_are_the_same(world: Path) -> None:
+    tuner, source = make_tuner("mira", QUICK["mira"]), live(world, "phrase", "pairs")
+    for regime, workers in (("delay=2,batch=2", 1), ("shards=2,mix=2", 2)):
+        found, wanted = (
+            tune(
+                source, metric=METRIC, tuner=with_regime(tuner, regime), start=POOR["phrase"],
+                iterations=2, keep="last", bounds={"WP:*": (-1e-4, 1e-4)}, engine=engine,
+            )
+            for engine in (Pickling(workers), THREADS)
+        )  # fmt: skip
+        assert dict(found.weights) == dict(wanted.weights)
+        sparse = [abs(weight) for name, weight in found.weights.items() if ":" in name]
+        assert 0.0 < max(sparse) <= 1e-4
+
+
+@pytest.mark.parametrize("space", ["list", "forest"])
+def test_batch_presets_learn_the_same_from_what_a_decoder_finds(world: Path, space: Any) -> None:
+    source = live(world, "hiero", space=space)
+    for preset in ("mert", "kbmira"):
+        options = QUICK[preset]
+        found, wanted = (
+            tune(
+                source, preset, METRIC, options=options, start=POOR["hiero"], iterations=2,
+                engine=engine,
+            )
+            for engine in (Pickling(2), THREADS)
+        )  # fmt: skip
+        assert dict(found.weights) == dict(wanted.weights)
+
+
+def test_sentences_that_were_sent_are_decoded_again(world: Path) -> None:
+    """What the driver has decoded stays with the driver."""
+    source, start = live(world, "phrase"), Weights(POOR["phrase"])
+    found, names = source.decode(start, 1), list(start)
+    unit = np.ones(len(names))
+    task = Following(
+        found, get_metric(METRIC), -unit, unit, source=source, features=names, bounds={}, fixed={},
+        latest=lambda: found,
+    )  # fmt: skip
+    copy, vector = sent(task), start.vector(names)
+    assert np.array_equal(copy.chosen(vector), task.chosen(vector))
+    vector = Weights({**start, "lm": 1.0, "words": 0.5}).vector(names)
+    assert not np.array_equal(copy.chosen(vector), task.chosen(vector))
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+def test_a_model_that_was_sent_translates_as_the_original(world: Path, kind: Kind) -> None:
+    source = live(world, kind, "pairs")
+    copy = sent(source)
+    assert (copy.sources, copy.references, copy.resume_key()) == (
+        source.sources, source.references, source.resume_key(),
+    )  # fmt: skip
+    assert copy.model.kind == kind
+    for field in ("weights", "tuned", "source", "target", "settings", "templates", "fixed"):
+        assert getattr(copy.model, field) == getattr(source.model, field), field
+    weights = Weights({**POOR[kind], "WP:haus~house": 0.5})
+    found, wanted = (each.decode(weights, 5) for each in (copy, source))
+    assert list(found.contents(get_metric(METRIC))) == list(wanted.contents(get_metric(METRIC)))
+    assert found.outputs(found.first()) == wanted.outputs(wanted.first())
+
+
+def test_a_model_that_was_sent_keeps_its_own_weights_and_templates(
+    world: Path, tmp_path: Path
+) -> None:
+    """Not those that have come to its folder since."""
+    folder = Path(copytree(world / "model", tmp_path / "model"))
+    base = Model.load(folder, "phrase", named=["insertions"])
+    model = replace(base.with_templates(["pairs"]), weights=Weights(POOR["phrase"]))
+    pickled = pickle.dumps(model)
+    Weights({"lm": 2.0, "WBG:a~b": 1.0}, {"kind": "phrase", "templates": ["bigrams"]}).save(
+        folder / "weights.toml"
+    )
+    assert "bigrams" in Model.load(folder, "phrase").templates
+    copy = pickle.loads(pickled)
+    assert dict(copy.weights) == POOR["phrase"]
+    assert list(copy.templates) == list(model.templates) == ["insertions", "pairs"]
+    lines = (world / "dev.src").read_text().splitlines()[:3]
+    found, wanted = (each.translator().nbest(lines, 3).names for each in (copy, model))
+    assert found == wanted
+    assert any(name.startswith("WP:") for name in found)
+
+
+MOSES = """\
+[input-factors]
+0
+[mapping]
+0 T 0
+[feature]
+UnknownWordPenalty
+WordPenalty
+PhrasePenalty
+PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=table.gz input-factor=0
+Distortion
+KENLM name=LM0 factor=0 path=lm.arpa order=2
+[weight]
+UnknownWordPenalty0= 1
+WordPenalty0= -1
+PhrasePenalty0= 0.2
+TranslationModel0= 0.2 0.2 0.2 0.2
+Distortion0= 0.3
+LM0= 0.5
+"""
+
+
+def of_moses(world: Path, folder: Path) -> Model:
+    export_moses(RuleTable(world / "model" / "phrases.rules"), folder / "table.gz")
+    estimate([world / "train.tgt"], order=2).write_arpa(folder / "lm.arpa")
+    (folder / "moses.ini").write_text(MOSES)
+    return Model.of_moses(folder / "moses.ini", folder / "cache")
+
+
+def of_cdec(world: Path, folder: Path) -> Model:
+    export_cdec(RuleTable(world / "model" / "hiero.rules"), folder / "grammar.gz")
+    weights = {"LanguageModel": 0.5, "EgivenFCoherent": -1.0, "Glue": 0.01, "PassThrough": -10.0}
+    return Model.of_cdec(
+        folder / "grammar.gz", world / "model" / "lm.tlm", weights, folder / "cache"
+    )
+
+
+@pytest.mark.parametrize("load", [of_moses, of_cdec])
+def test_models_of_other_programs_are_sent_too(
+    world: Path, tmp_path: Path, load: Callable[[Path, Path], Model]
+) -> None:
+    model = load(world, tmp_path)
+    copy = sent(model)
+    for field in ("weights", "settings", "fixed", "absent", "escaped", "markup"):
+        assert getattr(copy, field) == getattr(model, field), field
+    lines = (world / "dev.src").read_text().splitlines()[:3]
+    found, wanted = (each.translator(tokenized=True).nbest(lines, 5) for each in (copy, model))
+    assert found.names == wanted.names
+    assert found.outputs(found.first()) == wanted.outputs(wanted.first())
+    assert np.array_equal(found.core.scores, wanted.core.scores)
+
+
+def test_a_model_that_was_not_loaded_from_files_is_not_sent(world: Path) -> None:
+    base = Model.load(world / "model", "phrase")
+    with pytest.raises(TypeError, match=r"not loaded from files.*use Model\.load"):
+        pickle.dumps(Model(base.decoder, base.weights))
