@@ -216,7 +216,10 @@ def tune(
                 moved=any(run.moved for run in runs),
                 heldout=kept is Keep.HELDOUT,
             ),
-            idle_limits=idle_limits([*runner.names, *weights], setup.bounds, setup.fixed),
+            # What the source itself keeps was not asked for, so it is not reported.
+            idle_limits=idle_limits(
+                [*runner.names, *weights, *where.kept_weights], setup.bounds, setup.fixed
+            ),
         )
         known = runner.spaces if is_finite(weights) else None
         weights.meta.update(
