@@ -17,6 +17,7 @@ mod rows;
 mod scatter;
 mod select;
 pub mod update;
+mod violation;
 
 pub use batch::{feature_sizes, mean_loss};
 pub use consensus::{consensus, forest_consensus};
@@ -35,6 +36,7 @@ pub use select::{
     Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit, margin_row,
 };
 pub use update::{Separate, Stepped, Update};
+pub use violation::{Rung, Violation};
 
 /// What a selector or an update written elsewhere may fail with.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
