@@ -12,9 +12,10 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{
-    Decode, Input, Markup, Named, Reading, Stop, Weights, decode, force, hiero, phrase,
+    Beam, Decode, Input, Markup, Named, Partial, Reading, Stop, Weights, decode, force, hiero,
+    phrase,
 };
-use tunesmith_space::{Forests as CoreForests, Hypothesis, PoolsBuilder};
+use tunesmith_space::{FeatureSum, Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names, Watch};
 
 use crate::error::{Failure, py_err};
@@ -403,21 +404,27 @@ impl Translator {
         Ok((pools, words, whole))
     }
 
-    /// The partial translations that the search kept, a list for each line and number of covered
-    /// words, best estimate first; with `potential` each is followed by the best translation of
-    /// what is left, which is its extra text. Also the line of each list, and how many words it
-    /// covers. With `references` only what leads to them, or to a part of them, is kept, and
-    /// nothing of it is lost.
-    #[pyo3(signature = (lines, potential=true, threads=0, markup="none", references=None))]
+    /// The partial translations that the search kept, a list for each line and bin, best first;
+    /// the last bin of a line is the list of its `k` best whole translations. Features are those of
+    /// the score, or with `future` those of the estimate. What surrounds a text in the whole
+    /// translation that it may become is in its extra text: the spans it covers, what stands before
+    /// it, what stands behind it, with tabs between them. Also the number of bins of each line.
+    /// With `references` only what leads to them, or to a part of them, is kept, and nothing of it
+    /// is lost.
+    #[pyo3(signature = (lines, k, ways=1, future=false, threads=0, markup="none",
+        references=None))]
+    #[allow(clippy::too_many_arguments)]
     fn bins(
         &self,
         py: Python<'_>,
         lines: Vec<String>,
-        potential: bool,
+        k: usize,
+        ways: usize,
+        future: bool,
         threads: usize,
         markup: &str,
         references: Option<Vec<String>>,
-    ) -> PyResult<(Pools, Vec<usize>, Vec<usize>)> {
+    ) -> PyResult<(Pools, Vec<usize>)> {
         let watch = Watch::default();
         let inputs = inputs(&lines, markup, &watch)?;
         let pairs: Vec<_> = match &references {
@@ -426,6 +433,7 @@ impl Translator {
                 pairs(&inputs, all)?.into_iter().map(|(one, to)| (one, Some(to))).collect()
             }
         };
+        let beam = Beam { ways, list: k };
         let (pools, bins) =
             self.pools(py, &watch, threads, &pairs, |(input, reference), list| {
                 let mut collected = self.collected();
@@ -436,15 +444,23 @@ impl Translator {
                         force(&*self.decoder, input, &words)?.0
                     }
                 };
-                let bins = found.bins(&mut collected)?;
+                let bins = found.bins(beam, &mut collected)?;
+                let mut sum = FeatureSum::default();
                 for bin in &bins {
                     list.sentence(None);
                     for partial in bin {
+                        sum.extend(partial.features.iter().copied());
+                        if future {
+                            sum.extend(partial.future.iter().copied());
+                        }
                         list.push(Hypothesis {
-                            text: &partial.string(potential),
-                            features: &self.with_dense(&partial.features),
-                            score: Some(f64::from(partial.score)),
-                            extra: &partial.rest,
+                            text: &partial.text,
+                            features: &self.with_dense(sum.total()),
+                            score: Some(f64::from(match future {
+                                true => partial.estimate,
+                                false => partial.score,
+                            })),
+                            extra: &surroundings(partial),
                             ..Hypothesis::default()
                         });
                     }
@@ -454,10 +470,7 @@ impl Translator {
             })?;
         let bins: Option<Vec<usize>> = bins.into_iter().collect();
         let bins = bins.ok_or_else(|| only_phrases("has beam bins"))?;
-        let places = bins.iter().enumerate();
-        let places = places.flat_map(|(line, &bins)| (1..=bins).map(move |at| (line, at)));
-        let (of, covered) = places.unzip();
-        Ok((pools, of, covered))
+        Ok((pools, bins))
     }
 
     /// Everything that was found for each line.
@@ -497,6 +510,13 @@ fn pairs<'i, 'a>(
         ));
     }
     Ok(inputs.iter().zip(references).collect())
+}
+
+/// Where a partial translation stands, as text.
+fn surroundings(partial: &Partial) -> String {
+    let spans = partial.covered.iter().map(|span| format!("{}-{}", span.start, span.end));
+    let spans = spans.collect::<Vec<_>>().join(",");
+    format!("{spans}\t{}\t{}", partial.before, partial.after)
 }
 
 fn only_phrases(what: &str) -> PyErr {

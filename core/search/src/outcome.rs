@@ -67,9 +67,10 @@ pub trait Outcome: Send {
     /// Labels are below this number.
     fn labels(&self) -> u32;
 
-    /// The partial translations that the search kept, by the number of words they cover; the last
-    /// bin holds whole ones. `None` for decoders that do not work from left to right.
-    fn bins(&self, _collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+    /// The partial translations that the search kept, bin by bin, best score first; each with at
+    /// most so many ways to it. The last bin holds whole ones.
+    fn bins(&self, ways: usize, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        let _ = (ways, collected);
         None
     }
 }
@@ -83,38 +84,69 @@ pub trait Features {
     fn own(&self, label: u32, out: &mut Collected);
 }
 
-/// A translation of some words of a sentence.
+/// What is wanted of the bins of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Beam {
+    /// Ways to each hypothesis, best first; those that a better one with the same future hides
+    /// count, too.
+    pub ways: usize,
+    /// Length of the last bin: the list of whole translations, unique by string.
+    pub list: usize,
+}
+
+/// A translation of some words of a sentence, as a bin of the search holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Partial {
+    /// The words that it covers: spans from left to right that do not touch.
+    pub covered: Vec<Range<usize>>,
+    /// What stands before it in a whole translation; nothing in a search from left to right.
+    pub before: String,
     pub text: String,
-    /// The best translation of what is left, from left to right: what the estimate is made of.
-    pub rest: String,
+    /// What is hoped for the rest, as it would stand behind it.
+    pub after: String,
     pub score: f32,
     /// The score with what is hoped for the rest.
     pub estimate: f32,
+    /// Of the score.
     pub features: Vec<(u32, f32)>,
+    /// Of the difference between the two.
+    pub future: Vec<(u32, f32)>,
 }
 
 impl Partial {
-    /// Puts whole translations before it, and others behind what is hoped for.
-    fn join(&mut self, before: &[&Partial], behind: &[&Partial]) {
+    /// Puts whole translations before it, and others behind what is hoped for; so many words of the
+    /// sentence come before its own.
+    fn join(&mut self, before: &[&Partial], behind: &[&Partial], offset: usize) {
         let texts = |all: &[&Partial]| joined(all.iter().map(|one| one.text.as_str()));
-        self.text = joined([texts(before).as_str(), &self.text]);
-        self.rest = joined([self.rest.as_str(), &texts(behind)]);
-        let mut sum = FeatureSum::default();
-        sum.extend(self.features.drain(..));
-        for one in before {
-            self.score += one.score;
-            self.estimate += one.score;
-            sum.extend(one.features.iter().copied());
+        let sum = |own: &mut Vec<(u32, f32)>, all: &[&Partial]| {
+            let mut sum = FeatureSum::default();
+            sum.extend(own.drain(..));
+            all.iter().for_each(|one| sum.extend(one.features.iter().copied()));
+            *own = sum.total().to_vec();
+        };
+        for span in &mut self.covered {
+            *span = span.start + offset..span.end + offset;
         }
-        self.estimate += behind.iter().map(|one| one.score).sum::<f32>();
-        self.features = sum.total().to_vec();
+        match self.covered.first_mut() {
+            Some(first) if first.start == offset => first.start = 0,
+            _ if offset > 0 => self.covered.insert(0, 0..offset),
+            _ => {}
+        }
+        match self.before.is_empty() {
+            true => self.text = joined([texts(before).as_str(), &self.text]),
+            false => self.before = joined([texts(before).as_str(), &self.before]),
+        }
+        self.after = joined([self.after.as_str(), &texts(behind)]);
+        sum(&mut self.features, before);
+        sum(&mut self.future, behind);
+        let known: f32 = before.iter().map(|one| one.score).sum();
+        self.score += known;
+        self.estimate += known + behind.iter().map(|one| one.score).sum::<f32>();
     }
 
-    /// The translation, with that of the rest behind it if it is `whole`.
-    pub fn string(&self, whole: bool) -> String {
-        joined([self.text.as_str(), if whole { &self.rest } else { "" }])
+    /// The whole translation that it may become.
+    pub fn whole(&self) -> String {
+        joined([self.before.as_str(), &self.text, &self.after])
     }
 }
 
@@ -255,28 +287,48 @@ impl Translated<'_> {
         )
     }
 
-    /// The partial translations of all pieces; see [`Outcome::bins`]. Those of a piece stand behind
-    /// the best of the pieces before it.
-    pub fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
-        let parts = self.parts.iter().map(|(part, _)| part.bins(collected));
+    /// The bins of the search; see [`Outcome::bins`]. Those of a piece stand behind the best of the
+    /// pieces before it, and the last one is the list that [`best`](Self::best) gives. `None` for
+    /// decoders without bins.
+    pub fn bins(&self, beam: Beam, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        let parts = self.parts.iter().map(|(part, _)| part.bins(beam.ways, collected));
         let mut parts: Vec<Vec<Vec<Partial>>> = parts.collect::<Option<_>>()?;
+        if self.parts.len() > 1 {
+            self.join(&mut parts);
+        }
+        let mut bins = parts.concat();
+        if let Some(last) = bins.last_mut() {
+            let words = last.first().and_then(|one| one.covered.last()).map_or(0, |span| span.end);
+            last.clear();
+            last.extend(self.best(beam.list, true, collected).into_iter().map(|one| Partial {
+                covered: vec![0..words],
+                before: String::new(),
+                text: one.text,
+                after: String::new(),
+                score: one.score as f32,
+                estimate: one.score as f32,
+                features: one.features,
+                future: Vec::new(),
+            }));
+        }
+        Some(bins)
+    }
+
+    /// Puts the bins of each piece between the best translations of the others.
+    fn join(&self, parts: &mut [Vec<Vec<Partial>>]) {
         let first = |bins: &Vec<Vec<Partial>>| bins.last().and_then(|bin| bin.first()).cloned();
-        let best: Vec<Option<Partial>> = parts.iter().map(first).collect();
-        for (number, bins) in parts.iter_mut().enumerate() {
-            let behind: Option<Vec<&Partial>> =
-                best[number + 1..].iter().map(Option::as_ref).collect();
-            let before: Option<Vec<&Partial>> = best[..number].iter().map(Option::as_ref).collect();
-            for bin in bins {
-                match (&before, &behind) {
-                    (Some(before), Some(behind)) => {
-                        bin.iter_mut().for_each(|partial| partial.join(before, behind));
-                    }
-                    // A sentence that has no translation has no parts of one.
-                    _ => bin.clear(),
-                }
+        let best: Option<Vec<Partial>> = parts.iter().map(first).collect();
+        let Some(best) = best else {
+            // A sentence that has no translation has no parts of one.
+            parts.iter_mut().flatten().for_each(Vec::clear);
+            return;
+        };
+        let all: Vec<&Partial> = best.iter().collect();
+        for (number, (bins, (_, offset))) in parts.iter_mut().zip(&self.parts).enumerate() {
+            for partial in bins.iter_mut().flatten() {
+                partial.join(&all[..number], &all[number + 1..], *offset);
             }
         }
-        Some(parts.concat())
     }
 
     /// What the edges of the forest with a label did.

@@ -401,18 +401,23 @@ proptest! {
         let text = words(&SOURCE, &source).join(" ");
         let found = world.decoder.search(&Input::plain(&text));
         let mut collected = Collected::default();
-        let bins = found.bins(&mut collected).unwrap();
+        let bins = found.bins(1, &mut collected).unwrap();
         prop_assert_eq!(bins.len(), source.len());
-        for partial in bins.iter().flatten() {
-            let sum: f64 = partial.features.iter().map(|&(id, value)| {
-                world.weights[collected.names.name(id).unwrap()] * f64::from(value)
-            }).sum();
-            prop_assert!(close(sum, f64::from(partial.score)), "{sum} {}", partial.score);
+        let sum = |features: &[(u32, f32)]| -> f64 {
+            let weight = |id| world.weights[collected.names.name(id).unwrap()];
+            features.iter().map(|&(id, value)| weight(id) * f64::from(value)).sum()
+        };
+        for (partial, covered) in bins.iter().zip(1..).flat_map(|(bin, at)| bin.iter().map(move |one| (one, at))) {
+            let score = sum(&partial.features);
+            prop_assert!(close(score, f64::from(partial.score)), "{score} {}", partial.score);
+            let estimate = score + sum(&partial.future);
+            prop_assert!(close(estimate, f64::from(partial.estimate)), "{estimate} {}", partial.estimate);
+            prop_assert_eq!(partial.covered.iter().map(|span| span.len()).sum::<usize>(), covered);
         }
         if let Some(best) = bins.last().and_then(|bin| bin.first()) {
             prop_assert!(close(f64::from(best.score), found.score().unwrap()));
             prop_assert_eq!(&best.text, &found.text());
-            prop_assert!(best.rest.is_empty());
+            prop_assert!(best.after.is_empty() && best.future.is_empty());
         }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 
-use super::options::{Choices, From};
+use super::options::{Choice, Choices, From};
 use super::search::{Graph, NONE, join, orientations};
 use crate::features::{Collected, Extras, Neighbour, Orientation};
 use crate::outcome::{Features, Origin, Outcome, Partial, Reached, Step};
@@ -52,10 +52,12 @@ impl<'d> Found<'d> {
         }
     }
 
+    /// The translation that ends with an arc.
     fn partial(
         &self,
         last: usize,
-        features: &Told<'_, '_>,
+        told: &Told<'_, '_>,
+        rests: &mut Rests,
         collected: &mut Collected,
         sum: &mut FeatureSum,
     ) -> Partial {
@@ -64,41 +66,75 @@ impl<'d> Found<'d> {
         loop {
             let arc = self.graph.arcs[at];
             chain.push(arc.choice);
-            features.rule(at as u32, collected);
-            features.own(at as u32, collected);
+            told.rule(at as u32, collected);
+            told.own(at as u32, collected);
             sum.extend(collected.take());
             at = match self.graph.nodes[arc.from as usize].arc {
                 NONE => break,
                 before => before as usize,
             };
         }
-        chain.reverse();
+        let features = sum.total().to_vec();
         let arc = &self.graph.arcs[last];
         let choice = &self.choices.list[arc.choice as usize];
         let before = self.graph.nodes[arc.from as usize].cover;
-        let gaps = self.graph.covers.gaps(before).into_iter().flat_map(|gap| {
-            // What is left after the last phrase.
-            let taken = usize::from(choice.start)..usize::from(choice.end);
-            [gap.start..gap.end.min(taken.start), gap.start.max(taken.end)..gap.end]
-        });
-        let mut spans = Vec::new();
-        let mut future = 0.0;
-        for gap in gaps.filter(|gap| gap.start < gap.end) {
-            future += self.choices.future.best(gap.start, gap.end);
-            self.choices.future.phrases(gap.start, gap.end, &mut spans);
-        }
-        let rest = spans.into_iter().flat_map(|span| {
-            let best = self.choices.of(span.start, span.end).first();
-            best.map_or(&[][..], |choice| self.choices.target(choice))
+        let span = usize::from(choice.start)..usize::from(choice.end);
+        let rest = rests.entry((before, span)).or_insert_with_key(|(before, span)| {
+            self.rest(*before, span.clone(), told, collected, sum)
         });
         let words = |choice: &u32| self.choices.target(&self.choices.list[*choice as usize]);
         Partial {
-            text: self.joined(chain.iter().flat_map(words)),
-            rest: self.joined(rest),
+            covered: rest.covered.clone(),
+            before: String::new(),
+            text: self.joined(chain.iter().rev().flat_map(words)),
+            after: rest.text.clone(),
             score: arc.score,
-            estimate: arc.score + future,
-            features: sum.total().to_vec(),
+            estimate: arc.score + rest.score,
+            features,
+            future: rest.features.clone(),
         }
+    }
+
+    /// What is hoped for the words that neither a cover nor a span of the last phrase has.
+    fn rest(
+        &self,
+        cover: u32,
+        last: Range<usize>,
+        told: &Told<'_, '_>,
+        collected: &mut Collected,
+        sum: &mut FeatureSum,
+    ) -> Rest {
+        let gaps =
+            self.graph.covers.gaps(cover).into_iter().flat_map(|gap| {
+                [gap.start..gap.end.min(last.start), gap.start.max(last.end)..gap.end]
+            });
+        let (mut spans, mut covered) = (Vec::new(), Vec::new());
+        let (mut score, mut end) = (0.0, 0);
+        for gap in gaps.filter(|gap| gap.start < gap.end) {
+            score += self.choices.future.best(gap.start, gap.end);
+            self.choices.future.phrases(gap.start, gap.end, &mut spans);
+            if end < gap.start {
+                covered.push(end..gap.start);
+            }
+            end = gap.end;
+        }
+        let words = self.graph.stacks.len() - 1;
+        if end < words {
+            covered.push(end..words);
+        }
+        let best =
+            spans.into_iter().filter_map(|span| self.choices.of(span.start, span.end).first());
+        let chosen: Vec<&Choice> = best.collect();
+        for choice in &chosen {
+            told.choice(choice, collected);
+            if choice.length > 0 {
+                let inner = self.choices.inner[choice.words as usize];
+                collected.put(told.ids.lm, inner * std::f32::consts::LN_10);
+            }
+            sum.extend(collected.take());
+        }
+        let text = self.joined(chosen.into_iter().flat_map(|choice| self.choices.target(choice)));
+        Rest { covered, text, score, features: sum.total().to_vec() }
     }
 
     fn joined<'w>(&self, words: impl Iterator<Item = &'w u32>) -> String {
@@ -112,6 +148,18 @@ impl<'d> Found<'d> {
 
     pub fn nodes(&self) -> usize {
         self.graph.nodes.len()
+    }
+
+    /// The best ways to a node, at most so many.
+    fn best_arcs(&self, node: u32, ways: usize) -> Vec<usize> {
+        let mut arcs: Vec<usize> = self.arcs(node).collect();
+        // The best comes first already; the others are in no order.
+        if ways > 1 {
+            let score = |arc: usize| self.graph.arcs[arc].score;
+            arcs.sort_by(|&a, &b| score(b).total_cmp(&score(a)).then(a.cmp(&b)));
+        }
+        arcs.truncate(ways);
+        arcs
     }
 
     fn arcs(&self, node: u32) -> impl Iterator<Item = usize> + '_ {
@@ -210,28 +258,33 @@ impl Outcome for Found<'_> {
         self.graph.arcs.len() as u32
     }
 
-    fn bins(&self, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
-        let features = Told::new(self, collected);
-        let mut sum = FeatureSum::default();
-        let mut made = Vec::new();
-        for (covered, stack) in self.graph.stacks.iter().enumerate().skip(1) {
-            let complete = covered == self.graph.stacks.len() - 1;
+    fn bins(&self, ways: usize, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        let told = Told::new(self, collected);
+        let (mut rests, mut sum) = (Rests::default(), FeatureSum::default());
+        let bins = self.graph.stacks.iter().skip(1).map(|stack| {
             let mut bin: Vec<Partial> = Vec::new();
             for &node in &stack.nodes {
-                let arcs: Vec<usize> = match complete {
-                    true => self.arcs(node).collect(),
-                    false => vec![self.graph.nodes[node as usize].arc as usize],
-                };
-                for arc in arcs {
-                    bin.push(self.partial(arc, &features, collected, &mut sum));
+                for arc in self.best_arcs(node, ways) {
+                    bin.push(self.partial(arc, &told, &mut rests, collected, &mut sum));
                 }
             }
-            bin.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
-            made.push(bin);
-        }
-        Some(made)
+            bin.sort_by(|a, b| b.score.total_cmp(&a.score));
+            bin
+        });
+        Some(bins.collect())
     }
 }
+
+/// What a partial translation leaves to the rest of the search.
+struct Rest {
+    covered: Vec<Range<usize>>,
+    text: String,
+    score: f32,
+    features: Vec<(u32, f32)>,
+}
+
+/// By what was covered before the last phrase, and by its span.
+type Rests = FxHashMap<(u32, Range<usize>), Rest>;
 
 /// The features of arcs.
 struct Told<'f, 'd> {
@@ -252,13 +305,10 @@ impl<'f, 'd> Told<'f, 'd> {
     fn new(found: &'f Found<'d>, collected: &mut Collected) -> Told<'f, 'd> {
         Told { found, ids: Ids::new(&found.choices, collected), orders: RefCell::default() }
     }
-}
 
-impl Features for Told<'_, '_> {
-    fn rule(&self, label: u32, out: &mut Collected) {
+    /// Those of a phrase, whatever surrounds it.
+    fn choice(&self, choice: &Choice, out: &mut Collected) {
         let (choices, ids) = (&self.found.choices, &self.ids);
-        let Some(arc) = self.found.graph.arcs.get(label as usize) else { return };
-        let choice = &choices.list[arc.choice as usize];
         let model = &choices.decoder.model;
         let list = &choices.lists[choice.list as usize];
         out.put(ids.words, model.dense.words.1 * f32::from(choice.length));
@@ -287,6 +337,13 @@ impl Features for Told<'_, '_> {
                 feature.find(found, &choices.sentence, list.span.clone(), &[], out);
             }
         });
+    }
+}
+
+impl Features for Told<'_, '_> {
+    fn rule(&self, label: u32, out: &mut Collected) {
+        let Some(arc) = self.found.graph.arcs.get(label as usize) else { return };
+        self.choice(&self.found.choices.list[arc.choice as usize], out);
     }
 
     fn own(&self, label: u32, out: &mut Collected) {
