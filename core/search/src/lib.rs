@@ -16,7 +16,8 @@ pub use input::{Given, Input, Markup, Placeholder, Stop};
 pub use lists::Reading;
 pub use model::{Model, Named, Score};
 pub use outcome::{
-    Beam, Decode, Features, Origin, Outcome, Partial, Reached, Step, Translated, decode, force,
+    Beam, Decode, Features, GivenUp, Origin, Outcome, Partial, Reached, Step, Translated, decode,
+    force,
 };
 pub use weights::Weights;
 pub use words::{Lexicon, ModelWords, Sentence, Spell, Spelling};

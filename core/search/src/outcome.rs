@@ -8,6 +8,7 @@ use tunesmith_space::{
 use tunesmith_text::Names;
 
 use crate::features::Collected;
+use crate::phrase::Contest;
 use crate::{Input, Weights};
 
 /// One rule of a derivation, as a person sees it.
@@ -168,6 +169,17 @@ pub trait Decode: Send + Sync {
         None
     }
 
+    /// The gold derivations of a reference against the beam; `None` for decoders that cannot be
+    /// forced. See [`Contest`].
+    fn contest<'d>(
+        &'d self,
+        _input: &Input<'_>,
+        _reference: &[&str],
+        _least: usize,
+    ) -> Option<Contest<'d>> {
+        None
+    }
+
     fn weights(&self) -> &Weights;
 
     /// Longer sentences are translated in pieces.
@@ -191,12 +203,27 @@ pub fn decode<'d>(decoder: &'d dyn Decode, input: &Input<'_>) -> Translated<'d> 
 }
 
 /// How far a search came that was forced to a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reached {
     /// Words of the reference, from its beginning.
     pub words: usize,
     /// The reference is a translation of the whole sentence.
     pub is_whole: bool,
+    /// Hypotheses that lead there; those that cannot be told apart by what comes later count once.
+    pub states: usize,
+    /// Ways there.
+    pub derivations: f64,
+    /// Why nothing is known for sure, if so: there may be more.
+    pub given_up: Option<GivenUp>,
+}
+
+/// Why a forced search was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It looked at too many cells.
+    Work,
+    /// The sentence is translated in pieces.
+    Length,
 }
 
 /// See [`Decode::force`].
@@ -297,7 +324,8 @@ impl Translated<'_> {
             self.join(&mut parts);
         }
         let mut bins = parts.concat();
-        if let Some(last) = bins.last_mut() {
+        // A forced search may have no whole translation.
+        if let Some(last) = bins.last_mut().filter(|last| !last.is_empty()) {
             let words = last.first().and_then(|one| one.covered.last()).map_or(0, |span| span.end);
             last.clear();
             last.extend(self.best(beam.list, true, collected).into_iter().map(|one| Partial {

@@ -12,7 +12,7 @@ use tunesmith_rules::{Table, import_moses};
 use tunesmith_search::features::templates::{Resources, make};
 use tunesmith_search::features::{Collected, Extras};
 use tunesmith_search::phrase::{Decoder, Dense, Kept, Model, Settings};
-use tunesmith_search::{Input, Markup, Named, Outcome, Stop, Weights, decode};
+use tunesmith_search::{Decode, GivenUp, Input, Markup, Named, Outcome, Stop, Weights, decode};
 use tunesmith_text::{Lines, Watch};
 
 /// A phrase pair: source, target, four probabilities, six of orientation.
@@ -420,6 +420,199 @@ proptest! {
             prop_assert!(best.after.is_empty() && best.future.is_empty());
         }
     }
+}
+
+/// A partial derivation: which words it covers, where its last phrase ends, what it says.
+type Place = (Vec<bool>, usize, String);
+
+impl World {
+    /// Calls `see` with the places that every derivation goes through, finished or not.
+    fn walk(
+        &self,
+        source: &[usize],
+        covered: &mut Vec<bool>,
+        path: &mut Vec<Place>,
+        see: &mut dyn FnMut(&[Place]),
+    ) {
+        see(path);
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let Some(gap) = covered.iter().position(|done| !done) else { return };
+        let last = path.last().map_or(0, |place| place.1);
+        let before = path.last().map_or("", |place| &place.2).to_owned();
+        for start in gap..source.len() {
+            for end in start + 1..=source.len() {
+                let free = covered[start..end].iter().all(|done| !done);
+                let back = start == gap || end - gap <= limit;
+                if !free || start.abs_diff(last) > limit || !back {
+                    continue;
+                }
+                for option in self.options(source, start, end) {
+                    covered[start..end].fill(true);
+                    let more = match option {
+                        None => SOURCE[source[start]].to_owned(),
+                        Some(pair) => words(&TARGET, &self.pairs[pair].1).join(" "),
+                    };
+                    let said = format!("{before} {more}").trim().to_owned();
+                    path.push((covered.clone(), end, said));
+                    self.walk(source, covered, path, see);
+                    path.pop();
+                    covered[start..end].fill(false);
+                }
+            }
+        }
+    }
+}
+
+fn begins(text: &str, reference: &str) -> bool {
+    let said: Vec<&str> = text.split_whitespace().collect();
+    reference.split_whitespace().collect::<Vec<_>>().starts_with(&said)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn gold_is_what_can_be_finished(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        other in prop::collection::vec(0..3usize, 0..5),
+    ) {
+        let world = world(pairs, weights, Settings { stack: 1, ..wide(limit) }, Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let mut strings: BTreeSet<String> = world.all(&source).into_iter().map(|one| one.0).collect();
+        strings.insert(words(&TARGET, &other).join(" "));
+        for string in strings.iter().take(8) {
+            // The slow way: all paths along the reference, and which of them come furthest.
+            let length = |said: &str| said.split_whitespace().count();
+            let mut paths: Vec<Vec<Place>> = Vec::new();
+            world.walk(&source, &mut vec![false; source.len()], &mut Vec::new(), &mut |path| {
+                let whole = path.last().is_some_and(|place| place.0.iter().all(|&done| done));
+                let fits = path.last().is_none_or(|place| begins(&place.2, string))
+                    && (!whole || path[path.len() - 1].2 == *string);
+                if fits {
+                    paths.push(path.to_vec());
+                }
+            });
+            let said = |path: &[Place]| path.last().map_or(0, |place| length(&place.2));
+            let is_done = |path: &[Place]| {
+                path.last().is_some_and(|place| place.2 == *string && place.0.iter().all(|&done| done))
+            };
+            let is_whole = paths.iter().any(|path| is_done(path));
+            let most = paths.iter().map(|path| said(path)).max().unwrap_or(0);
+            let goals: Vec<&Vec<Place>> = paths.iter()
+                .filter(|path| if is_whole { is_done(path) } else { said(path) == most })
+                .collect();
+            let gold: BTreeSet<&Place> = goals.iter().flat_map(|path| path.iter()).collect();
+
+            let reference: Vec<&str> = string.split_whitespace().collect();
+            let found = world.decoder.search_for(&Input::plain(&text), &reference);
+            let reached = found.reached();
+            prop_assert_eq!(reached.is_whole, is_whole);
+            prop_assert_eq!(reached.words, if is_whole { reference.len() } else { most });
+            let started = goals.iter().filter(|path| !path.is_empty()).count();
+            prop_assert_eq!(reached.derivations, started as f64);
+            let mut collected = Collected::default();
+            let bins = found.bins(usize::MAX, &mut collected).unwrap();
+            for (number, bin) in bins.iter().enumerate() {
+                let held: BTreeSet<(Vec<bool>, String)> = bin.iter().map(|partial| {
+                    let is_in = |word: usize| partial.covered.iter().any(|span| span.contains(&word));
+                    ((0..source.len()).map(is_in).collect(), partial.text.clone())
+                }).collect();
+                let wanted: BTreeSet<(Vec<bool>, String)> = gold.iter()
+                    .filter(|place| place.0.iter().filter(|done| **done).count() == number + 1)
+                    .map(|place| (place.0.clone(), place.2.clone()))
+                    .collect();
+                prop_assert_eq!(held, wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn gold_uses_what_the_search_may_use(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        table_limit in 0..3usize, phrase_limit in 1..3usize, wall in 0..6usize,
+    ) {
+        let settings = Settings { table_limit, phrase_limit, ..wide(limit) };
+        let world = world(pairs, weights, settings, Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let mut input = Input::plain(&text);
+        input.walls.extend(Some(wall).filter(|&wall| wall > 0 && wall < source.len()));
+        let mut collected = Collected::default();
+        let free = decode(&world.decoder, &input).best(100_000, false, &mut collected);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        free.iter().for_each(|one| *counts.entry(&one.text).or_default() += 1);
+        // What the table has, whether the search may use it or not.
+        let all = world.all(&source);
+        for string in all.iter().map(|one| one.0.as_str()).chain(counts.keys().copied()).take(30) {
+            let reference: Vec<&str> = string.split_whitespace().collect();
+            let reached = world.decoder.search_for(&input, &reference).reached();
+            let count = counts.get(string).copied().unwrap_or(0);
+            prop_assert_eq!(reached.is_whole, count > 0, "{}", string);
+            if reached.is_whole {
+                prop_assert_eq!(reached.derivations, count as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_beam_that_keeps_all_holds_all_gold(
+        pairs in pairs(), weights in weights(), source in sentence(), limit in limit(),
+        stack in 0..3usize, future in any::<bool>(),
+    ) {
+        let world = world(pairs, weights, Settings { stack, ..wide(limit) }, Extras::default());
+        let text = words(&SOURCE, &source).join(" ");
+        let input = Input::plain(&text);
+        for (string, _, _) in world.all(&source).iter().take(10) {
+            let reference: Vec<&str> = string.split_whitespace().collect();
+            let contest = world.decoder.contest(&input, &reference, 1).unwrap();
+            let stages = contest.stages(future);
+            for stage in &stages {
+                let mut collected = Collected::default();
+                let gold = contest.gold(stage.covered, future, &mut collected).unwrap();
+                let score = if future { gold.estimate } else { gold.score };
+                prop_assert!(close(f64::from(score), f64::from(stage.gold)));
+                prop_assert!(begins(&gold.text, string));
+                let others = contest.others(stage.covered, 3, future, &mut collected);
+                let scores: Vec<f32> = others.iter()
+                    .map(|one| if future { one.estimate } else { one.score })
+                    .collect();
+                prop_assert!(scores.windows(2).all(|two| two[0] >= two[1] - 1e-4));
+                if !stage.right {
+                    prop_assert!(close(f64::from(scores[0]), f64::from(stage.beam)));
+                }
+                prop_assert!(!stage.right || stage.held);
+                if stack == 0 {
+                    prop_assert!(stage.held, "{:?}", stage);
+                    prop_assert!(stage.beam >= stage.gold - 1e-4);
+                }
+            }
+            if stack == 0 {
+                let last = stages.last().unwrap();
+                prop_assert_eq!(last.covered, source.len());
+                prop_assert!(close(f64::from(last.beam), decode(&world.decoder, &input).score().unwrap()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forced_search_is_given_up_in_time() {
+    let pairs = vec![(vec![0], vec![0], [0.5; 4], [0.5; 6])];
+    let text = ["a"; 12].join(" ");
+    let reference = ["w"; 12];
+    for (force_limit, given_up) in [(50, Some(GivenUp::Work)), (0, None)] {
+        let settings = Settings { force_limit, ..wide(Some(4)) };
+        let world = world(pairs.clone(), vec![0.5; 15], settings, Extras::default());
+        let reached = world.decoder.search_for(&Input::plain(&text), &reference).reached();
+        assert_eq!(reached.given_up, given_up);
+        assert_eq!(reached.is_whole, given_up.is_none());
+        let contest = world.decoder.contest(&Input::plain(&text), &reference, 1).unwrap();
+        assert_eq!(contest.stages(false).is_empty(), given_up.is_some());
+    }
+    // A sentence that is cut has no derivation as a whole.
+    let world =
+        world(pairs, vec![0.5; 15], Settings { max_words: 5, ..wide(None) }, Extras::default());
+    let reached = world.decoder.search_for(&Input::plain(&text), &reference).reached();
+    assert_eq!((reached.given_up, reached.words), (Some(GivenUp::Length), 0));
 }
 
 fn small() -> World {

@@ -70,6 +70,16 @@ impl Covers {
         extended
     }
 
+    /// The words of a set, as bits.
+    pub fn bits(&self, id: u32) -> &[u64] {
+        &self.bits[id as usize * self.width..][..self.width]
+    }
+
+    /// The number of a set that has these bits, if it is known.
+    pub fn find(&self, bits: &[u64]) -> Option<u32> {
+        self.known.get(bits).copied()
+    }
+
     #[inline]
     pub fn has(&self, id: u32, word: usize) -> bool {
         self.bits[id as usize * self.width + word / 64] >> (word % 64) & 1 == 1

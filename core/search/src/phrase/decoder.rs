@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use super::contest::Contest;
 use super::facts::{Facts, Kept};
 use super::model::Model;
 use super::results::Found;
-use super::search;
 use super::targets::Targets;
+use super::{force, search};
 use crate::cache::Cache;
 use crate::settings::{whole, wrong};
-use crate::{Decode, Input, ModelWords, Outcome, Reached, Weights};
+use crate::{Decode, GivenUp, Input, ModelWords, Outcome, Reached, Weights};
 use tunesmith_rules::{Node, Symbol};
 use tunesmith_text::{Error, Result};
 
@@ -33,11 +34,13 @@ pub struct Settings {
     pub drop_unknown: bool,
     /// Longer sentences are translated in pieces.
     pub max_words: usize,
+    /// Cells that a search forced to a reference looks at before it is given up; 0 for any number.
+    pub force_limit: usize,
 }
 
 impl Settings {
     /// Names and meanings, for help and messages.
-    pub const NAMES: [(&'static str, &'static str); 8] = [
+    pub const NAMES: [(&'static str, &'static str); 9] = [
         ("stack", "hypotheses kept for each number of covered words; 0 keeps all"),
         ("pop_limit", "hypotheses made for each number of covered words; 0 makes all"),
         ("threshold", "what a hypothesis may be worse than the best of its stack"),
@@ -46,6 +49,7 @@ impl Settings {
         ("phrase_limit", "words of a source phrase"),
         ("drop_unknown", "1 drops unknown words that have no digit, 0 passes them through"),
         ("max_words", "words of a sentence; longer ones are translated in pieces"),
+        ("force_limit", "cells a search forced to a reference may look at; 0 for any number"),
     ];
 
     /// Changes a setting.
@@ -77,6 +81,7 @@ impl Settings {
             "table_limit" => (&mut self.table_limit, 0, "0 for all"),
             "phrase_limit" => (&mut self.phrase_limit, 1, ""),
             "max_words" => (&mut self.max_words, 2, ""),
+            "force_limit" => (&mut self.force_limit, 0, "0 for any number"),
             _ => {
                 let known = Settings::NAMES.map(|known| known.0).join(", ");
                 return Err(Error::new(format!("no setting {name}"))
@@ -101,6 +106,7 @@ impl Default for Settings {
             phrase_limit: 7,
             drop_unknown: false,
             max_words: 200,
+            force_limit: 1_000_000,
         }
     }
 }
@@ -167,22 +173,12 @@ impl Decoder {
 
     /// The best translations of a source phrase in the table.
     pub(super) fn targets(&self, source: &[Symbol], node: Node) -> Targets {
-        let make = || Facts::of_node(&self.model, source, node, |_| true);
+        let make = || Facts::of_node(&self.model, source, node);
         let limit = self.settings.table_limit;
         match &self.kept {
             Some(kept) => self.weigh(&kept.get(node, make), source, node, limit),
             None => self.weigh(&make(), source, node, limit),
         }
-    }
-
-    /// All translations of a source phrase in the table whose words are `wanted`.
-    pub(super) fn targets_among(
-        &self,
-        source: &[Symbol],
-        node: Node,
-        wanted: impl Fn(&[u32]) -> bool,
-    ) -> Targets {
-        self.weigh(&Facts::of_node(&self.model, source, node, wanted), source, node, 0)
     }
 
     fn weigh(&self, facts: &Facts, source: &[Symbol], node: Node, limit: usize) -> Targets {
@@ -202,10 +198,14 @@ impl Decoder {
         search::search(self, input)
     }
 
-    /// The derivations of a reference; if it cannot be reached, only stacks and
-    /// [`prefix`](Found::prefix) tell how far one comes.
+    /// The derivations of a reference, or of its longest part from the beginning that can be
+    /// reached; see [`reached`](Found::reached). A sentence that is translated in pieces cannot be
+    /// forced: nothing is found for it.
     pub fn search_for<'d>(&'d self, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
-        search::force(self, input, reference)
+        match input.words.len() > self.settings.max_words {
+            true => force::force(self, &Input::default(), reference).given_up(GivenUp::Length),
+            false => force::force(self, input, reference),
+        }
     }
 }
 
@@ -222,6 +222,15 @@ impl Decode for Decoder {
         let found = self.search_for(input, reference);
         let reached = found.reached();
         Some((Box::new(found), reached))
+    }
+
+    fn contest<'d>(
+        &'d self,
+        input: &Input<'_>,
+        reference: &[&str],
+        least: usize,
+    ) -> Option<Contest<'d>> {
+        Some(Contest::new(self, input, reference, least))
     }
 
     fn weights(&self) -> &Weights {

@@ -70,13 +70,8 @@ pub struct Orders {
 }
 
 impl Facts {
-    /// The translations in the table whose words are `wanted`.
-    pub fn of_node(
-        model: &Model,
-        source: &[Symbol],
-        node: Node,
-        wanted: impl Fn(&[u32]) -> bool,
-    ) -> Facts {
+    /// The translations in the table.
+    pub fn of_node(model: &Model, source: &[Symbol], node: Node) -> Facts {
         let mut facts = Facts::default();
         let entries = model.table.entries(node);
         facts.list.reserve(entries.size_hint().1.unwrap_or(0));
@@ -90,7 +85,7 @@ impl Facts {
             ids.extend(words_of(&target));
             // A damaged table must not lead out of bounds.
             let are_known = ids.iter().all(|&id| (id as usize) < model.table.target_words());
-            if are_known && wanted(&ids) {
+            if are_known {
                 links.clear();
                 links.extend(entry.links());
                 let scores = entry.scores;

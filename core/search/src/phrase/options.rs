@@ -41,6 +41,8 @@ pub struct Choices<'d> {
     pub list: Vec<Choice>,
     /// By start and length.
     spans: Vec<(u32, u32)>,
+    /// The same for the phrases that a search may use.
+    open: Vec<(u32, u32)>,
     longest: usize,
     pub lm: Vec<u32>,
     pub inner: Vec<f32>,
@@ -68,19 +70,11 @@ pub enum From {
 }
 
 impl<'d> Choices<'d> {
-    /// With `only`, just the phrases that are a part of that string, however good they are.
-    pub fn new(decoder: &'d Decoder, input: &Input<'_>, only: Option<&[&str]>) -> Choices<'d> {
+    pub fn new(decoder: &'d Decoder, input: &Input<'_>) -> Choices<'d> {
         let model = &*decoder.model;
         let mut sentence = Sentence::new(input, &model.table, &model.lexicon, &model.lm);
         let source: Vec<u32> = sentence.source().to_vec();
         let count = source.len();
-        let only: Option<Vec<u32>> =
-            only.map(|words| words.iter().map(|word| sentence.spelled_id(word)).collect());
-        let part = |words: &[u32]| {
-            only.as_ref().is_none_or(|only| {
-                words.is_empty() || only.windows(words.len()).any(|window| window == words)
-            })
-        };
         // Every word must have some translation of its own.
         let mut alone = vec![false; count];
         let mut lists: Vec<Source> = Vec::new();
@@ -100,13 +94,9 @@ impl<'d> Choices<'d> {
                     continue;
                 }
                 let is_held = sentence.held(start..end).next().is_some();
-                let mut targets = match &only {
-                    None => decoder.cache.get(node, || decoder.targets(&side, node)),
-                    // Placeholders are no part of a string.
-                    Some(_) => decoder.targets_among(&side, node, |to| is_held || part(to)).into(),
-                };
+                let mut targets = decoder.cache.get(node, || decoder.targets(&side, node));
                 if is_held {
-                    targets = targets.holding(sentence.held(start..end), start, part).into();
+                    targets = targets.holding(sentence.held(start..end), start).into();
                 }
                 if end == start + 1 {
                     *alone = !targets.list.is_empty()
@@ -152,6 +142,7 @@ impl<'d> Choices<'d> {
             sentence,
             list: Vec::new(),
             spans: vec![(0, 0); words * longest],
+            open: Vec::new(),
             longest,
             lm: Vec::new(),
             inner: Vec::new(),
@@ -180,6 +171,7 @@ impl<'d> Choices<'d> {
             }
         }
         choices.lists = lists;
+        choices.open = choices.spans.clone();
         choices.future = Future::new(words, |start, end| {
             choices.of(start, end).first().map(|choice| choice.estimate)
         });
@@ -232,18 +224,42 @@ impl<'d> Choices<'d> {
         });
     }
 
+    /// The words of a string as ids of the sentence.
+    pub fn spelled(&mut self, string: &[&str]) -> Vec<u32> {
+        string.iter().map(|word| self.sentence.spelled_id(word)).collect()
+    }
+
+    /// Leaves a search only the phrases that are a part of a string. What is hoped for of a span
+    /// does not change.
+    pub fn confine(&mut self, string: &[u32]) {
+        for slot in 0..self.spans.len() {
+            let (start, end) = self.spans[slot];
+            let first = self.list.len() as u32;
+            for at in start..end {
+                let choice = &self.list[at as usize];
+                let words = self.target(choice);
+                let is_empty = words.is_empty();
+                if is_empty || string.windows(words.len()).any(|window| window == words) {
+                    self.list.push(choice.clone());
+                }
+            }
+            self.open[slot] = (first, self.list.len() as u32);
+        }
+    }
+
     /// The phrases of a span, best first.
     pub fn of(&self, start: usize, end: usize) -> &[Choice] {
-        let (first, last) = self.range(start, end);
+        let (first, last) = self.slot(start, end).map_or((0, 0), |slot| self.spans[slot]);
         &self.list[first as usize..last as usize]
     }
 
-    /// The same as positions in [`list`](Self::list).
-    pub fn range(&self, start: usize, end: usize) -> (u32, u32) {
-        if end - start > self.longest {
-            return (0, 0);
-        }
-        self.spans[start * self.longest + end - start - 1]
+    /// Those that a search may use, as positions in [`list`](Self::list).
+    pub fn open(&self, start: usize, end: usize) -> (u32, u32) {
+        self.slot(start, end).map_or((0, 0), |slot| self.open[slot])
+    }
+
+    fn slot(&self, start: usize, end: usize) -> Option<usize> {
+        (end - start <= self.longest).then(|| start * self.longest + end - start - 1)
     }
 
     /// The most words that a phrase covers.

@@ -9,32 +9,36 @@ use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 use super::options::{Choice, Choices, From};
 use super::search::{Graph, NONE, join, orientations};
 use crate::features::{Collected, Extras, Neighbour, Orientation};
-use crate::outcome::{Features, Origin, Outcome, Partial, Reached, Step};
+use crate::outcome::{Features, GivenUp, Origin, Outcome, Partial, Reached, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
     pub(crate) choices: Choices<'d>,
     pub(crate) graph: Graph,
+    given_up: Option<GivenUp>,
 }
 
 impl<'d> Found<'d> {
     pub(crate) fn new(choices: Choices<'d>, graph: Graph) -> Found<'d> {
-        Found { choices, graph }
+        let given_up = graph.is_given_up.then_some(GivenUp::Work);
+        Found { choices, graph, given_up }
+    }
+
+    pub(super) fn given_up(self, why: GivenUp) -> Found<'d> {
+        Found { given_up: Some(why), ..self }
     }
 
     /// Phrases of the best translation, from left to right; empty if there is none.
     pub fn best(&self) -> Vec<u32> {
-        let mut chosen = Vec::new();
-        let mut node = self.graph.goal;
-        while let Some(at) = node {
-            let arc = self.graph.nodes[at as usize].arc;
-            if arc == NONE {
-                break;
-            }
-            let arc = self.graph.arcs[arc as usize];
-            chosen.push(arc.choice);
-            node = Some(arc.from);
-        }
+        let last = self.graph.goal.and_then(|goal| self.arcs(goal).next());
+        last.map_or_else(Vec::new, |last| self.phrases(last))
+    }
+
+    /// Phrases of the best derivation that ends with an arc, from left to right.
+    pub(super) fn phrases(&self, last: usize) -> Vec<u32> {
+        let before = |&arc: &usize| self.arcs(self.graph.arcs[arc].from).next();
+        let arcs = std::iter::successors(Some(last), before);
+        let mut chosen: Vec<u32> = arcs.map(|arc| self.graph.arcs[arc].choice).collect();
         chosen.reverse();
         chosen
     }
@@ -46,10 +50,40 @@ impl<'d> Found<'d> {
     /// How far a forced search came.
     pub fn reached(&self) -> Reached {
         let goal = self.graph.goal.map(|goal| &self.graph.nodes[goal as usize]);
+        let (states, derivations) = self.counts();
         Reached {
             words: goal.map_or(0, |goal| goal.position) as usize,
             is_whole: self.graph.is_whole,
+            states,
+            derivations,
+            given_up: self.given_up,
         }
+    }
+
+    /// Hypotheses of a forced search, and the ways to those that say the most.
+    fn counts(&self) -> (usize, f64) {
+        let graph = &self.graph;
+        let most = graph.goal.map(|goal| graph.nodes[goal as usize].position);
+        let mut ways = vec![0.0; graph.nodes.len()];
+        let (mut states, mut derivations) = (0, 0.0);
+        for &node in graph.stacks.iter().flat_map(|stack| &stack.nodes) {
+            let to_it: f64 = self.arcs(node).map(|arc| ways[graph.arcs[arc].from as usize]).sum();
+            let is_start = graph.nodes[node as usize].arc == NONE;
+            ways[node as usize] = if is_start { 1.0 } else { to_it };
+            states += usize::from(!is_start);
+            if !is_start && Some(graph.nodes[node as usize].position) == most {
+                derivations += to_it;
+            }
+        }
+        (states, derivations)
+    }
+
+    /// The translations that end with some arcs.
+    pub(super) fn partials(&self, arcs: &[usize], collected: &mut Collected) -> Vec<Partial> {
+        let told = Told::new(self, collected);
+        let (mut rests, mut sum) = (Rests::default(), FeatureSum::default());
+        let one = |&arc: &usize| self.partial(arc, &told, &mut rests, collected, &mut sum);
+        arcs.iter().map(one).collect()
     }
 
     /// The translation that ends with an arc.
@@ -151,7 +185,7 @@ impl<'d> Found<'d> {
     }
 
     /// The best ways to a node, at most so many.
-    fn best_arcs(&self, node: u32, ways: usize) -> Vec<usize> {
+    pub(super) fn best_arcs(&self, node: u32, ways: usize) -> Vec<usize> {
         let mut arcs: Vec<usize> = self.arcs(node).collect();
         // The best comes first already; the others are in no order.
         if ways > 1 {
@@ -162,7 +196,7 @@ impl<'d> Found<'d> {
         arcs
     }
 
-    fn arcs(&self, node: u32) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn arcs(&self, node: u32) -> impl Iterator<Item = usize> + '_ {
         let first = self.graph.nodes[node as usize].arc;
         let known = |arc: u32| (arc != NONE).then_some(arc as usize);
         std::iter::successors(known(first), move |&arc| known(self.graph.arcs[arc].next))

@@ -140,19 +140,8 @@ pub struct Graph {
     pub last: u32,
     /// Cells whose exact score was asked for.
     pub evaluated: u64,
-}
-
-impl Graph {
-    /// The most promising of the nodes with the longest strings.
-    fn furthest(&self) -> Option<u32> {
-        let promise = |node: &Node| node.score + self.covers.future(node.cover);
-        self.stacks.iter().flat_map(|stack| &stack.nodes).copied().max_by(|&a, &b| {
-            let (left, right) = (&self.nodes[a as usize], &self.nodes[b as usize]);
-            (left.position.cmp(&right.position))
-                .then(promise(left).total_cmp(&promise(right)))
-                .then(b.cmp(&a))
-        })
-    }
+    /// The search was given up because it looked at too many cells.
+    pub is_given_up: bool,
 }
 
 struct Search<'d, 'c> {
@@ -168,18 +157,21 @@ struct Search<'d, 'c> {
     /// Cubes that fill a stack.
     cubes: Vec<Vec<Cube>>,
     cells: Vec<Cell>,
+    /// Cells that were looked at, of all stacks.
+    looked: usize,
     exact: Vec<Exact>,
     seen: HashTable<u32>,
 }
 
 pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
-    let choices = Choices::new(decoder, input, None);
+    let choices = Choices::new(decoder, input);
     let settings = &decoder.settings;
     let limits = Limits {
         stack: if settings.stack == 0 { usize::MAX } else { settings.stack },
         pops: if settings.pop_limit == 0 { usize::MAX } else { settings.pop_limit },
         threshold: settings.threshold,
         distortion: settings.distortion_limit.unwrap_or(usize::MAX),
+        cells: usize::MAX,
     };
     let mut graph = run(decoder, &choices, None, &limits, input.stop);
     if graph.goal.is_none() {
@@ -190,36 +182,19 @@ pub fn search<'d>(decoder: &'d Decoder, input: &Input<'_>) -> Found<'d> {
     Found::new(choices, graph)
 }
 
-/// The derivations of a reference, or of as much of it from its beginning as can be reached.
-pub fn force<'d>(decoder: &'d Decoder, input: &Input<'_>, reference: &[&str]) -> Found<'d> {
-    let mut choices = Choices::new(decoder, input, Some(reference));
-    let words: Vec<u32> = reference.iter().map(|word| choices.sentence.spelled_id(word)).collect();
-    // Nothing that leads to them is left out.
-    let limits = Limits {
-        stack: usize::MAX,
-        pops: usize::MAX,
-        threshold: f32::INFINITY,
-        distortion: decoder.settings.distortion_limit.unwrap_or(usize::MAX),
-    };
-    let mut graph = run(decoder, &choices, Some(&words), &limits, input.stop);
-    if graph.goal.is_none() {
-        graph.goal = graph.furthest();
-        graph.last = graph.arcs.len() as u32;
-    }
-    Found::new(choices, graph)
-}
-
 /// What is left out.
 #[derive(Clone, Copy)]
-struct Limits {
-    stack: usize,
-    pops: usize,
-    threshold: f32,
-    distortion: usize,
+pub struct Limits {
+    pub stack: usize,
+    pub pops: usize,
+    pub threshold: f32,
+    pub distortion: usize,
+    /// Cells that are looked at in all stacks together; then the search is given up.
+    pub cells: usize,
 }
 
 /// Fills all stacks; `forced` are ids of target words that must come out.
-fn run<'d>(
+pub fn run<'d>(
     decoder: &'d Decoder,
     choices: &Choices<'d>,
     forced: Option<&[u32]>,
@@ -244,9 +219,11 @@ fn run<'d>(
             is_whole: false,
             last: NONE,
             evaluated: 0,
+            is_given_up: false,
         },
         cubes: (0..=words).map(|_| Vec::new()).collect(),
         cells: Vec::new(),
+        looked: 0,
         exact: Vec::new(),
         seen: HashTable::new(),
     };
@@ -320,7 +297,7 @@ impl Search<'_, '_> {
                 if start != gap && stop - gap > limit {
                     break;
                 }
-                let choices = self.choices.range(start, stop);
+                let choices = self.choices.open(start, stop);
                 if choices.0 == choices.1 {
                     continue;
                 }
@@ -379,6 +356,11 @@ impl Search<'_, '_> {
                     break;
                 }
                 asked += 1;
+                self.looked += 1;
+                if self.looked > self.limits.cells {
+                    self.graph.is_given_up = true;
+                    break;
+                }
                 // Its neighbours may now come.
                 if cell.choice + 1 < cube.choices.1 - cube.choices.0 {
                     queue.push(self.cell(cube, cell.cube as usize, cell.node, cell.choice + 1));

@@ -119,23 +119,17 @@ impl Targets {
     }
 
     /// The same with entities where placeholders of the source phrase, which begins at `start`, are
-    /// translated; without translations that lose one, and those that are not `wanted` then.
-    pub fn holding<'h>(
-        &self,
-        held: impl Iterator<Item = &'h Held> + Clone,
-        start: usize,
-        wanted: impl Fn(&[u32]) -> bool,
-    ) -> Self {
+    /// translated; without translations that lose one.
+    pub fn holding<'h>(&self, held: impl Iterator<Item = &'h Held> + Clone, start: usize) -> Self {
         let mut kept = self.clone();
         kept.list.retain(|target| {
             let range = target.start as usize..(target.start + target.length) as usize;
-            let is_held = held.clone().all(|held| {
+            held.clone().all(|held| {
                 let words = kept.words[range.clone()].iter();
                 let side: Vec<Symbol> = words.map(|&word| Symbol::Word(word)).collect();
                 let found = held.find(held.at - start, self.links(target), &side);
                 found.map(|at| kept.words[range.start + at] = held.entity).is_some()
-            });
-            is_held && wanted(&kept.words[range])
+            })
         });
         kept
     }
