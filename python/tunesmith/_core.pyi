@@ -368,6 +368,8 @@ class Selector:
     @staticmethod
     def expected(alpha: float, k: int) -> Selector: ...
     @staticmethod
+    def against(margin: float) -> Selector: ...
+    @staticmethod
     def bounded(inner: Selector, bound: float, price: float, k: int) -> Selector: ...
     @staticmethod
     def python(
@@ -389,7 +391,7 @@ class Update:
         c: float, epsilon: float, epsilon_bound: float, moves: int, planes: int
     ) -> Update: ...
     @staticmethod
-    def perceptron(rate: float) -> Update: ...
+    def perceptron(rate: float, mean: bool = False, checked: bool = True) -> Update: ...
     @staticmethod
     def arow(r: float, rate: float, variance: float, linear: bool) -> Update: ...
     @staticmethod
@@ -831,6 +833,24 @@ class Translator:
         threads: int = 0,
         markup: str = "none",
     ) -> tuple[Pools, list[int], list[bool]]: ...
+    def reach(
+        self,
+        lines: Sequence[str],
+        references: Sequence[str],
+        threads: int = 0,
+        markup: str = "none",
+    ) -> list[Contest]: ...
+    def violations(
+        self,
+        lines: Sequence[str],
+        references: Sequence[str],
+        update: str = "max-violation",
+        k: int = 1,
+        future: bool = False,
+        least: int | None = None,
+        threads: int = 0,
+        markup: str = "none",
+    ) -> tuple[Pools, list[Contest]]: ...
     def bins(
         self,
         lines: Sequence[str],
@@ -840,6 +860,23 @@ class Translator:
         references: Sequence[str] | None = None,
     ) -> tuple[Pools, list[int], list[int]]: ...
     def forests(self, lines: Sequence[str], threads: int = 0, markup: str = "none") -> Forests: ...
+
+@final
+class Contest:
+    @property
+    def words(self) -> int: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def derivations(self) -> float: ...
+    @property
+    def given_up(self) -> str | None: ...
+    @property
+    def rungs(self) -> list[tuple[int, float, float, bool, bool]]: ...
+    @property
+    def step(self) -> int | None: ...
 
 @final
 class Translation:

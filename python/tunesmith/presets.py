@@ -91,6 +91,7 @@ Threshold = Annotated[Amount, Doc("least difference in gain of a pair")]
 Ridge = Annotated[Amount, Doc("strength of the L2 penalty")]
 Eta = Annotated[Positive, Doc("η, the learning rate")]
 Rate = Annotated[Positive, Doc("the learning rate")]
+_PREFIXES = OnlyWith("prefixes", (True,))
 Sharpness = Annotated[Positive, Doc("how sharply p ∝ exp(α s) prefers high scores")]
 
 
@@ -491,6 +492,73 @@ def perceptron(
             selector=selectors.HopeFear(oracle, prediction, beta=beta),
             update=updates.Perceptron(rate),
             gain=Gain(gain),
+        ),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
+    )
+
+
+@preset
+def maxforce(
+    *,
+    update: Annotated[
+        selectors.Fix, Doc("the step of the search that is corrected")
+    ] = "max-violation",
+    learner: Annotated[
+        Literal["perceptron", "mira", "kbest-mira"],
+        Doc("the update: a perceptron, MIRA on the best of the beam, or on the k best"),
+    ] = "perceptron",
+    rate: Annotated[Rate, OnlyWith("learner", ("perceptron",))] = 0.001,
+    c: Annotated[LargestStep, OnlyWith("learner", ("mira", "kbest-mira"))] = 0.001,
+    margin: Annotated[
+        Positive,
+        Doc("what gold is to win by"),
+        OnlyWith("learner", ("mira", "kbest-mira")),
+    ] = 1.0,
+    k: Annotated[
+        Count,
+        Doc("derivations of the beam that gold is to beat"),
+        OnlyWith("learner", ("kbest-mira",)),
+    ] = 10,
+    future: Annotated[bool, Doc("compare scores with what is hoped for the rest")] = False,
+    prefixes: Annotated[
+        bool, Doc("learn from the longest part of a reference that cannot be reached")
+    ] = True,
+    least: Annotated[Count, Doc("words that such a part must have"), _PREFIXES] = 5,
+    passes: Passes = 10,
+    average: Average = "all",
+    shuffle: Shuffle = True,
+) -> Tuner:
+    """Violation-fixing learning from forced decoding, where the beam loses the reference.
+
+    w += η(f(d⁺_i) - f(d⁻_i)): d⁺_i is the best derivation that covers i words and leads to the
+    reference, d⁻_i the best in the beam, i the step at which d⁺_i falls behind by most
+    (`update=max-violation`), the first at which the beam has lost all gold derivations (`early`),
+    or the last (`standard`). Updates are made only where d⁻_i scores as high as d⁺_i, except with
+    `update=unchecked`. MIRA asks for w·(f(d⁺_i) - f(d⁻_i)) >= margin with the smallest change, up
+    to steps of C. Of a batch, MIRA solves one quadratic program, and the perceptron adds the mean.
+    Each reference makes a pair of its own with the sentence. Needs a phrase-based decoder.
+
+    Yu et al. 2013; Huang, Fayong & Guo 2012; Zhao & Huang 2013 for batches; references as in Liu &
+    Huang 2014, figure 6. Deviations: learning starts from given weights, so `rate` is small; which
+    references can be reached is found anew at each visit, because the table limit depends on the
+    weights; there is no voted perceptron: a decoder has one set of weights, and the average is what
+    a vote of linear models by their survival comes to.
+    """
+    rule: updates.Update = (
+        updates.Perceptron(rate, mean=True, checked=update != "unchecked")
+        if learner == "perceptron"
+        else updates.Hildreth(c)
+    )
+    return Online(
+        learner=Learner(
+            selector=selectors.Violations(
+                update,
+                k if learner == "kbest-mira" else 1,
+                future,
+                least if prefixes else None,
+                margin,
+            ),
+            update=rule,
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
     )

@@ -18,6 +18,7 @@ use tunesmith_search::{
 use tunesmith_space::{FeatureSum, Forests as CoreForests, Hypothesis, PoolsBuilder};
 use tunesmith_text::{Error, Names, Watch};
 
+use crate::contest::{Contest, Wanted, violation_of};
 use crate::error::{Failure, py_err};
 use crate::features;
 use crate::forest::Forests;
@@ -211,7 +212,7 @@ fn changed<S: Default>(
 /// A model with weights.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Translator {
-    decoder: Arc<dyn Decode>,
+    pub decoder: Arc<dyn Decode>,
     /// Lists of sentences are left as they are.
     apart: bool,
     dense: Vec<String>,
@@ -236,7 +237,7 @@ fn inputs<'a>(lines: &'a [String], markup: &str, watch: &'a Watch) -> PyResult<V
 
 impl Translator {
     /// Names the features that the model always has: so they come first and are never left out.
-    fn collected(&self) -> Collected {
+    pub fn collected(&self) -> Collected {
         let mut collected = Collected::default();
         for name in &self.dense {
             collected.id(name);
@@ -245,7 +246,7 @@ impl Translator {
     }
 
     /// Features as [`collected`](Self::collected) names them, with zeros for those left out.
-    fn with_dense(&self, features: &[(u32, f32)]) -> Vec<(u32, f32)> {
+    pub fn with_dense(&self, features: &[(u32, f32)]) -> Vec<(u32, f32)> {
         let mut all: Vec<(u32, f32)> = (0..self.dense.len() as u32).map(|id| (id, 0.0)).collect();
         for &(id, value) in features {
             match all[..self.dense.len()].get_mut(id as usize) {
@@ -402,6 +403,63 @@ impl Translator {
         let reached = reached.ok_or_else(|| only_phrases("can be forced to a reference"))?;
         let (words, whole) = reached.iter().map(|one| (one.words, one.is_whole)).unzip();
         Ok((pools, words, whole))
+    }
+
+    /// How far each reference can be reached.
+    #[pyo3(signature = (lines, references, threads=0, markup="none"))]
+    fn reach(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        references: Vec<String>,
+        threads: usize,
+        markup: &str,
+    ) -> PyResult<Vec<Contest>> {
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
+        let pairs = pairs(&inputs, &references)?;
+        let found: Option<Vec<Contest>> = self.run(py, &watch, threads, || {
+            let one = |(input, reference): &(&Input<'_>, &String)| {
+                let words: Vec<&str> = reference.split_whitespace().collect();
+                Some(Contest::new(force(&*self.decoder, input, &words)?.1))
+            };
+            pairs.par_iter().map(one).collect()
+        })?;
+        found.ok_or_else(|| only_phrases("can be forced to a reference"))
+    }
+
+    /// For each reference a list: the best gold derivation at the step that the `update` corrects,
+    /// then the `k` best of the beam that are not gold. Gold alone where nothing is to be
+    /// corrected; an empty list if fewer than `least` words of a reference are reached that cannot
+    /// be reached as a whole (without `least`, if it cannot), and if the search is given up. With
+    /// `future`, scores and features have what is hoped for the rest.
+    #[pyo3(signature = (lines, references, update="max-violation", k=1, future=false, least=None,
+        threads=0, markup="none"))]
+    #[allow(clippy::too_many_arguments)]
+    fn violations(
+        &self,
+        py: Python<'_>,
+        lines: Vec<String>,
+        references: Vec<String>,
+        update: &str,
+        k: usize,
+        future: bool,
+        least: Option<usize>,
+        threads: usize,
+        markup: &str,
+    ) -> PyResult<(Pools, Vec<Contest>)> {
+        let watch = Watch::default();
+        let inputs = inputs(&lines, markup, &watch)?;
+        let pairs = pairs(&inputs, &references)?;
+        let violation = violation_of(update)?;
+        let wanted = Wanted { violation, k, future, least: least.unwrap_or(usize::MAX) };
+        let (pools, found) =
+            self.pools(py, &watch, threads, &pairs, |(input, reference), list| {
+                let words: Vec<&str> = reference.split_whitespace().collect();
+                wanted.find(self, input, &words, list)
+            })?;
+        let found: Option<Vec<Contest>> = found.into_iter().collect();
+        Ok((pools, found.ok_or_else(|| only_phrases("can be forced to a reference"))?))
     }
 
     /// The partial translations that the search kept, a list for each line and bin, best first;

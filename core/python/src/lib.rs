@@ -1,6 +1,7 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
 mod align;
+mod contest;
 mod corpus;
 mod decoder;
 mod error;
@@ -31,6 +32,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     align::register(module)?;
     rules::register(module)?;
     decoder::register(module)?;
+    module.add_class::<contest::Contest>()?;
     features::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<forest::Forests>()?;

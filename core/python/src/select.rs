@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use tunesmith_solve::{
-    Bounded, Expected, Fault, HopeFear, ListKind, Lists, Model, Pairs, Rows,
+    Against, Bounded, Expected, Fault, HopeFear, ListKind, Lists, Model, Pairs, Rows,
     Selector as CoreSelector, Visit, margin_row,
 };
 
@@ -71,6 +71,12 @@ impl Selector {
     fn bounded(inner: &Selector, bound: f64, price: f64, k: usize) -> Self {
         let inner = Box::new(Shared(Arc::clone(&inner.inner)));
         Selector { inner: Arc::new(Bounded { inner, bound, price, k }) }
+    }
+
+    /// The first of a list against each of the others, which it is to beat by `margin`.
+    #[staticmethod]
+    fn against(margin: f64) -> Self {
+        Selector { inner: Arc::new(Against { margin }) }
     }
 
     /// `choose(scores, gains, seed) -> [(better, worse), ...]`, numbers within the list.

@@ -66,8 +66,13 @@ impl Update {
     }
 
     #[staticmethod]
-    fn perceptron(rate: f64) -> Self {
-        Update::new(move |_| Box::new(Perceptron::new(rate)))
+    #[pyo3(signature = (rate, mean=false, checked=true))]
+    fn perceptron(rate: f64, mean: bool, checked: bool) -> Self {
+        Update::new(move |_| {
+            let mut rule = Perceptron::new(rate);
+            (rule.mean, rule.checked) = (mean, checked);
+            Box::new(rule)
+        })
     }
 
     #[staticmethod]

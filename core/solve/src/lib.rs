@@ -33,7 +33,7 @@ pub use risk::{Expect, Objective, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};
 pub use select::{
-    Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit, margin_row,
+    Against, Bounded, Expected, HopeFear, ListKind, Lists, Pairs, Selector, Visit, margin_row,
 };
 pub use update::{Separate, Stepped, Update};
 pub use violation::{Rung, Violation};

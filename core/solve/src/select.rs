@@ -154,6 +154,35 @@ impl Selector for Lists {
     }
 }
 
+/// The first candidate against each of the others, which it is to beat by `margin`: for sources
+/// that know which one is right and put it first. Gains of the candidates do not matter.
+#[derive(Debug, Clone)]
+pub struct Against {
+    pub margin: f64,
+}
+
+impl Selector for Against {
+    fn reads_weights(&self) -> bool {
+        false
+    }
+
+    fn select(
+        &self,
+        visit: &mut Visit<'_>,
+        model: &Model,
+        _round: usize,
+        rows: &mut Rows,
+    ) -> Result<(), Fault> {
+        let count = visit.space.len();
+        let space = visit.space.as_ref();
+        for other in 1..count {
+            rows.open(Kind::Margin, visit.group, self.margin, f64::NAN, 1.0);
+            rows.difference(space.features(0), space.features(other), 1.0, model);
+        }
+        Ok(())
+    }
+}
+
 /// Pairs drawn at random, the most different kept (Hopkins & May 2011). The row of a pair stands
 /// for both of its orders: without an intercept their losses are equal.
 #[derive(Debug, Clone)]

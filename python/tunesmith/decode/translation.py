@@ -30,6 +30,7 @@ from tunesmith.decode.model_weights import Kind, kind_of, templates_of, untuned,
 from tunesmith.decode.templates import SETS, Template, template_of
 from tunesmith.errors import InputError, WithoutEffect, check_regular
 from tunesmith.formats.base import Report
+from tunesmith.learn.selectors import Violations
 from tunesmith.spaces import Bins, Forests, Pools, check_range
 from tunesmith.training.model import (
     HIERO,
@@ -648,8 +649,9 @@ class Translator:
         """Return the `k` best derivations of a reference for each line.
 
         If there are none, return derivations of the longest beginning of the reference that can be
-        reached. Only the distortion limit prunes: without one, long sentences take very long. Raise
-        for hierarchical models.
+        reached. All limits of the search hold, except that nothing is pruned; a search that looks
+        at more than `force_limit` cells is given up with what it has. Raise for hierarchical
+        models.
         """
         words = self._words(lines, markup, first, file, report)
         wanted = self._references(references)
@@ -661,6 +663,42 @@ class Translator:
         core, reached, whole = _checked(found, words, first, file, report)
         pools = Pools(core, sources=[without_tags(each, markup) for each in words])
         return Forced(pools, reached, whole)
+
+    def reach(
+        self,
+        lines: Sequence[str],
+        references: Sequence[str],
+        *,
+        threads: int = 0,
+        first: int = 1,
+        file: str = "input",
+    ) -> list[_core.Contest]:
+        """Return how far the reference of each line can be reached. Raise as `force` does."""
+        words = self._words(lines, "none", first, file, None)
+        wanted = self._references(references)
+        _check_counts(threads=threads)
+        return self._core.reach(words, wanted, threads)
+
+    def violations(
+        self, lines: Sequence[str], references: Sequence[str], wanted: Violations, threads: int = 0
+    ) -> tuple[Pools, list[_core.Contest]]:
+        """Return a list for each reference: a gold derivation, then those of the beam that it is to
+        beat at the step that is corrected; and how far each reference can be reached.
+
+        The list is gold alone where the search makes no mistake, and empty where the reference is
+        of no use. Raise for hierarchical models.
+        """
+        words = self._words(lines, "none", 1, "input", None)
+        pools, contests = self._core.violations(
+            words,
+            self._references(references),
+            wanted.update,
+            wanted.k,
+            wanted.future,
+            wanted.least,
+            threads,
+        )
+        return Pools(pools, sources=words), contests
 
     def features(self, derivation: Derivation) -> dict[str, float]:
         """Return the features of a derivation; features that the model always has may be zero."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
@@ -14,7 +15,7 @@ from tunesmith.engines import Crew, Worker
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import packed, unpacked
 from tunesmith.learn.gains import SENTENCE, Gain
-from tunesmith.learn.selectors import Selector
+from tunesmith.learn.selectors import Selector, Violations
 from tunesmith.learn.task import Epoch, Facts, SavedState, State, Task, Tuner
 from tunesmith.learn.updates import Update
 from tunesmith.weights import Vector
@@ -188,6 +189,12 @@ class Online:
             )
             if last:
                 return
+
+    @property
+    def violations(self) -> Violations | None:
+        """What a decoder is forced for, if the tuner learns from that."""
+        selector = self.learner.selector
+        return selector if isinstance(selector, Violations) else None
 
     def refuse_delay(self) -> None:
         """Raise if steps are to be taken on stale lists."""
@@ -411,7 +418,16 @@ def merge_facts(facts: list[Facts]) -> Facts:
         "prediction": mean("prediction") if paired else None,
         "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if paired else None,
         **_clocked(facts),
+        **_counted(facts),
     }
+
+
+def _counted(facts: list[Facts]) -> Facts:
+    """Add up what a source counted while it found hypotheses."""
+    total = Counter[str]()
+    for fact in facts:
+        total.update(fact.get("counts", {}))
+    return {"counts": dict(total)} if total else {}
 
 
 def _clocked(facts: list[Facts]) -> Facts:

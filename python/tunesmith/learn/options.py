@@ -41,10 +41,10 @@ class OnlyWith:
     """An option counts only beside one of these values of another one."""
 
     option: str
-    values: tuple[str, ...]
+    values: tuple[str | bool, ...]
 
     def __str__(self) -> str:
-        return f"{self.option}={' or '.join(self.values)}"
+        return f"{self.option}={' or '.join(str(value).lower() for value in self.values)}"
 
 
 Count = Annotated[int, Range(1)]

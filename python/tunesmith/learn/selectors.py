@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from tunesmith.errors import InputError
 
 Oracle = Literal["M-C", "LU", "MB"]
 Prediction = Literal["M+C", "PB", "MC"]
+Fix = Literal["standard", "early", "max-violation", "unchecked"]
 Choose = Callable[
     [npt.NDArray[np.float64], npt.NDArray[np.float64], int], Sequence[tuple[int, int]]
 ]
@@ -152,6 +153,42 @@ class Bounded:
     def kernel(self) -> _core.Selector:
         """Return the kernel."""
         return _core.Selector.bounded(self.inner.kernel(), self.bound, self.price, self.k)
+
+
+@dataclass(frozen=True)
+class Violations:
+    """Gold derivations against the beam, at the step where the beam goes wrong.
+
+    For decoders that can be forced to a reference: gold derivations spell a beginning of it and can
+    be finished within the limits of the search. With d⁺_i the best gold derivation that covers i
+    words and d⁻_i the best in the beam, the `update` says which step i is corrected:
+
+    - `standard`: the last; `unchecked` the same, even where s(d⁻) < s(d⁺), which is no violation;
+    - `early`: the first at which the beam holds no gold derivation, else the last;
+    - `max-violation`: argmax_i s(d⁻_i) - s(d⁺_i) (Huang, Fayong & Guo 2012; Yu et al. 2013).
+
+    Each of the `k` best derivations of the beam that are not gold gives the constraint
+    `w·(f(d⁺) - f(d⁻)) >= margin`. With `future`, scores and features have those of the best
+    translation of the uncovered words. If a reference cannot be reached, its longest beginning of
+    at least `least` words is used; None leaves such references out.
+    """
+
+    update: Fix = "max-violation"
+    k: int = 1
+    future: bool = False
+    least: int | None = None
+    margin: float = 1.0
+
+    KERNEL: ClassVar[str] = "core/solve/src/violation.rs"
+
+    def __post_init__(self) -> None:
+        if self.update not in get_args(Fix):
+            known = ", ".join(get_args(Fix))
+            raise InputError(f"no update named {self.update!r}", remedy=f"use one of {known}")
+
+    def kernel(self) -> _core.Selector:
+        """Return the kernel for the lists of a forced decoder, gold first."""
+        return _core.Selector.against(self.margin)
 
 
 @dataclass(frozen=True)

@@ -119,15 +119,22 @@ class CuttingPlane:
 
 @dataclass(frozen=True)
 class Perceptron:
-    """Add η x where y- scores at least as high as a better y+ (Collins 2002)."""
+    """Add η x where y- scores at least as high as a better y+ (Collins 2002).
+
+    With `mean`, the rows of a batch that are wrong under the weights before it are averaged (the
+    mini-batch perceptron of Zhao & Huang 2013); without, they are added one after the other.
+    Without `checked`, all rows are added, whether y- scores as high or not.
+    """
 
     rate: float = 1.0
+    mean: bool = False
+    checked: bool = True
 
     KERNEL: ClassVar[str] = "core/solve/src/update/perceptron.rs"
 
     def kernel(self) -> _core.Update:
         """Return the kernel."""
-        return _core.Update.perceptron(self.rate)
+        return _core.Update.perceptron(self.rate, self.mean, self.checked)
 
 
 @dataclass(frozen=True)

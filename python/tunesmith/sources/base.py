@@ -10,16 +10,20 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.errors import InputError
+from tunesmith.learn.selectors import Violations
 from tunesmith.metrics import Metric, Rows
 from tunesmith.spaces import Positions, Spaces
 from tunesmith.weights import Weights
+
+if TYPE_CHECKING:
+    from tunesmith.sources.pairs import Pairs
 
 # Default length of lists.
 LIST = 100
@@ -147,6 +151,16 @@ class Source(ABC):
     def always(self) -> frozenset[str]:
         """Features whose weights are shown even where they are zero."""
         return frozenset()
+
+    def forced(self, wanted: Violations) -> Pairs:
+        """Return pairs of a sentence and a reference whose lists are the wanted violations.
+
+        Raise for sources without a decoder that can be forced.
+        """
+        raise InputError(
+            f"{type(self).__name__.lower()} lists cannot be forced to a reference",
+            remedy="tune a phrase-based model or a configuration of Moses with its own decoder",
+        )
 
     def following(self, learner: _core.Learner) -> Any:
         """Return a decoder with the weights that a learner has now."""

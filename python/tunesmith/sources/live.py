@@ -10,7 +10,9 @@ from typing import Literal
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
 from tunesmith.errors import InputError, no_feature
+from tunesmith.learn.selectors import Violations
 from tunesmith.sources.base import LIST, Source, refuse_empty
+from tunesmith.sources.pairs import Pairs
 from tunesmith.spaces import Forests, Pools, Spaces, references_of
 
 SpaceName = Literal["list", "forest"]
@@ -120,6 +122,10 @@ class Live(Source):
     def always(self) -> frozenset[str]:
         """The dense features."""
         return frozenset(self.model.decoder.dense)
+
+    def forced(self, wanted: Violations) -> Pairs:
+        """Return a pair for each reference; raise for hierarchical models."""
+        return Pairs(self, wanted)
 
     def following(self, learner: _core.Learner) -> Translator:
         """Return a translator with the weights that a learner has now."""

@@ -45,6 +45,8 @@ class Spaces(ABC):
     """
 
     core: _core.Pools | _core.Forests
+    counts: Mapping[str, int] = {}
+    """What a source counted while it found these, for the events of a run."""
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.engines import THREADS, Engine, Pool
+from tunesmith.errors import InputError
 from tunesmith.files.arrays import unpacked
 from tunesmith.learn.linesearch import LISTED
 from tunesmith.learn.online import Online
@@ -262,6 +263,8 @@ class Passes:
 
     def __init__(self, tuner: Online, source: Source, setup: Setup, seed: int) -> None:
         self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
+        wanted = tuner.violations
+        self._pairs = None if wanted is None else source.forced(wanted)
         self._spaces: Spaces | None = None
         self._epochs: Iterator[Epoch] = iter(())
         self._latest: Spaces | None = None
@@ -291,14 +294,15 @@ class Passes:
         self._names = unpacked(state["names"]) if "names" in state else names
         setup = self._setup
         lower, upper = limits(names, setup.bounds, setup.fixed, growing=True)
+        pairs = self._pairs
         task = Following(
-            self.spaces,
+            self.spaces if pairs is None else self.spaces.subset(pairs.lines),
             setup.metric,
             lower,
             upper,
             setup.threads,
             setup.engine,
-            source=self._source,
+            source=self._source if pairs is None else pairs,
             features=names,
             bounds=setup.bounds,
             fixed=setup.fixed,
@@ -425,7 +429,8 @@ class Following(Task):
         table = spaces.table(self.metric, self.threads)
         seen = learner.visit(spaces.core, table, np.ascontiguousarray(batch), epoch)
         spent = time.perf_counter() - began
-        return {**seen, "decode_seconds": seconds, "optimise_seconds": spent}
+        counts = {"counts": found.counts} if found.counts else {}
+        return {**seen, **counts, "decode_seconds": seconds, "optimise_seconds": spent}
 
 
 def make_rounds(
@@ -436,6 +441,13 @@ def make_rounds(
     Online tuners follow a decoder that can be followed, unless the lists of all decodings are to be
     `merged` for them.
     """
+    if isinstance(tuner, Online) and tuner.violations is not None:
+        source.forced(tuner.violations)
+        if merged:
+            raise InputError(
+                "the merged lists of decodings have no violations",
+                remedy="leave --merged out, or choose another tuner",
+            )
     if isinstance(tuner, Online) and tuner.follow and source.follows and not merged:
         passes = tuner.schedule.passes if iterations is None else iterations
         longer = replace(tuner, schedule=replace(tuner.schedule, passes=passes))
