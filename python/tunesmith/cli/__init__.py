@@ -19,6 +19,7 @@ from tunesmith.cli import (
     inspect,
     lm,
     presets,
+    reachability,
     report,
     rerank,
     score,
@@ -68,7 +69,7 @@ class Commands(TyperGroup):
         """Return the names of the commands."""
         return [
             *("demo", "rerank", "score", "compare", "report", "presets"),
-            *("train", "inspect", "features", "tune", "translate", "lm"),
+            *("train", "inspect", "features", "tune", "reachability", "translate", "lm"),
         ]
 
     def make_context(
@@ -108,6 +109,7 @@ app.command("train", epilog=train.EXAMPLES)(train.train)
 app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command("features", epilog=features.EXAMPLES)(features.features)
 app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
+app.command("reachability", epilog=reachability.EXAMPLES)(reachability.reach)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
 

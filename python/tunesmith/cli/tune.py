@@ -28,6 +28,7 @@ from tunesmith.cli.verdict import show_verdict
 from tunesmith.decode.markup import refuse_lattice
 from tunesmith.decode.model_weights import Kind, templates_of
 from tunesmith.decode.moses import read_config
+from tunesmith.decode.reaching import in_words
 from tunesmith.decode.templates import SETS
 from tunesmith.decode.translation import KINDS, WEIGHTS, Model
 from tunesmith.errors import InputError
@@ -52,6 +53,7 @@ EXAMPLES = (
     "$ tunesmith tune model --source dev.de -r dev.en -t mert --space forest --run runs/mert\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t adagrad --features green2013 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=2 -o w.toml\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t maxforce --set update=early -o w.toml\n\n"
     "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira -o tuned.ini\n\n"
     "$ tunesmith tune --command 'cdec -c cdec.ini -w {weights} -k {k} -r < {source}' "
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
@@ -349,7 +351,7 @@ def tune(
             resume=resume,
             config={"inputs": {} if run is None else inputs(files)},
             meta={"templates": templates or None, "kind": model and kind_of(model, kind)},
-            listen=both(watch, follow, board, lambda event: tell_idle(event, start.file)),
+            listen=both(watch, follow, board, lambda event: tell_event(event, start.file)),
         )
     if result.idle_limits:
         warn(
@@ -379,8 +381,11 @@ def _to_write(weights: Weights, path: Path, absent: Sequence[str]) -> Weights:
     return Weights({name: weight for name, weight in weights.items() if name not in absent})
 
 
-def tell_idle(event: Mapping[str, Any], file: str | None) -> None:
-    """Warn, when a run begins, of weights and limits without a feature in a command's lists."""
+def tell_event(event: Mapping[str, Any], file: str | None) -> None:
+    """Tell what of an event is news: weights and limits without a feature in a command's lists,
+    and how many references a forced decoder could reach in a pass."""
+    if "counts" in event:
+        note(f"      learnt from {in_words(event['counts'])}")
     if event["event"] == "start":
         tell_unknown(event.get("idle_weights", []), file, None)
         if names := event.get("idle_limits"):

@@ -727,6 +727,10 @@ class Translator:
             return [self._source.prepare(line) for line in texts]
         return [marked(line, self._source, self._target, self._escaped) for line in texts]
 
+    def prepared_references(self, texts: Iterable[str]) -> list[str]:
+        """Return target text in words of the model. Raise as `prepared` does."""
+        return self._references(texts)
+
     def _references(self, texts: Iterable[str]) -> list[str]:
         return [self._target.prepare(text) for text in _texts(texts)]
 

@@ -1,0 +1,147 @@
+"""`tunesmith reachability`: which references a decoder could produce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+from tunesmith.cli import options as o
+from tunesmith.cli.console import busy, emit, note, out, progress, table
+from tunesmith.cli.tune import texts
+from tunesmith.decode.model_weights import templates_of
+from tunesmith.decode.reaching import Reachability, in_words, reachability
+from tunesmith.decode.translation import KINDS, Model
+from tunesmith.errors import InputError
+from tunesmith.spaces.reading import read_weights
+
+EXAMPLES = (
+    "Examples:\n\n"
+    "$ tunesmith reachability model --source dev.de --reference dev.en\n\n"
+    "$ tunesmith reachability model -s train.de -r train.en --json > reached.json\n\n"
+    "$ tunesmith reachability --moses moses.ini -s dev.de -r dev.en --search table_limit=0\n\n"
+    "tunesmith tune … -t maxforce learns from references that can be reached."
+)
+
+
+def reach(
+    source: Annotated[
+        Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
+    ],
+    reference: Annotated[
+        list[Path],
+        typer.Option(
+            "--reference", "-r", metavar="FILE", help="Their references; repeat for several."
+        ),
+    ],
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
+    ] = None,
+    least: Annotated[
+        int,
+        typer.Option(
+            "--least",
+            metavar="N",
+            min=1,
+            help="Words that count as a part of a reference that cannot be reached as a whole.",
+        ),
+    ] = 5,
+    threads: o.Threads = 0,
+    json: o.Json = False,
+    kind: o.Kind = None,
+    search: o.Search = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            "--weights",
+            "-w",
+            metavar="FILE",
+            help="The table limit depends on them; else weights.toml of the model.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = None,
+    moses: o.Moses = None,
+    cache: o.Cache = None,
+    tokenized: Annotated[
+        bool,
+        typer.Option(
+            "--tokenized",
+            metavar="",
+            help="Source and references are already words of the model.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = False,
+) -> None:
+    """Count the references that a phrase-based decoder could produce.
+
+    The decoder is forced to each reference within the limits of its search
+    (distortion_limit, phrase_limit, table_limit). If a reference cannot be
+    reached, its longest reachable part from the beginning is counted.
+    """
+    if (model is None) == (moses is None):
+        raise InputError("one model is wanted", remedy="name MODEL or --moses INI, one of them")
+    o.one_of("kind", kind, tuple(KINDS))
+    settings = o.numbers(search)
+    given = None if weights is None else read_weights(weights)
+    lines, references = texts(source, reference)
+    with busy("loading"):
+        if moses is not None:
+            loaded = Model.of_moses(moses, cache, note)
+        else:
+            assert model is not None
+            named = [] if given is None else templates_of(given)
+            loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
+    translator = loaded.translator(given, settings, tokenized=tokenized)
+    with progress(
+        TextColumn("forcing", style="bold"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        hidden=json,
+    ) as bar:
+        task = bar.add_task("", total=sum(map(len, references)))
+        found = reachability(
+            translator,
+            lines,
+            references,
+            threads=threads,
+            tell=lambda done: bar.update(task, completed=done),
+        )
+    if json:
+        emit(found.to_json(least))
+        return
+    show(found, least)
+
+
+def show(found: Reachability, least: int) -> None:
+    """Print counts for all sentences, and by their length."""
+    total = found.summary(least)
+    rows = table("", "source words", "pairs", "whole", f"{least} words on", "words", *WORDS)
+    for group in found.by_length(least):
+        rows.add_row(f"{group['from']}-{group['to']}", *_cells(group))
+    rows.add_row("all", *_cells(total), style="bold")
+    out.print(rows)
+    out.print(
+        "states: hypotheses that lead to the reference, derivations: ways to it (medians)",
+        style="dim",
+    )
+    out.print(f"maxforce can use {in_words(total)}")
+
+
+WORDS = ("states", "derivations", "given up")
+
+
+def _cells(counts: Mapping[str, Any]) -> list[str]:
+    pairs, words = max(counts["pairs"], 1), max(counts["words"], 1)
+    return [
+        f"{counts['pairs']:,}",
+        f"{counts['whole']:,} ({100 * counts['whole'] / pairs:.0f}%)",
+        f"{counts['used']:,} ({100 * counts['used'] / pairs:.0f}%)",
+        f"{100 * counts['used_words'] / words:.0f}%",
+        f"{counts['states']:,.0f}",
+        f"{counts['derivations']:,.0f}",
+        f"{counts['given_up'] + counts['too_long']:,}",
+    ]
