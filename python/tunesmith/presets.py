@@ -559,6 +559,8 @@ def maxforce(
                 margin,
             ),
             update=rule,
+            # Constraints ask for a margin, whatever the metric says of partial translations.
+            gain=Gain(),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
     )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+# Presets that need a decoder that can be forced to references: lists are not enough for them.
+FORCED = {"maxforce"}
+
 QUICK: dict[str, dict[str, Any]] = {
     "mert": {"restarts": 4, "directions": 1},
     "pro": {"rounds": 4, "samples": 300, "interpolate": 0.5},
@@ -16,6 +19,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "adagrad": {"passes": 5, "samples": 300, "l1": 0.01, "eta": 0.1},
     "arow": {"passes": 5},
     "perceptron": {"passes": 5},
+    "maxforce": {"passes": 3},
     "rampion": {"rounds": 4, "passes": 2},
     "risk": {"steps": 3, "iterations": 10},
     "random": {"tries": 100},

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from twins.drawing import Stream, visiting_order
 from twins.gaining import SentenceGain
 from twins.lists import Lists, learnable
-from twins.quick import QUICK
+from twins.quick import FORCED, QUICK
 from twins.selecting import hope_fear, sampled_pairs
 from twins.toy import POOR, make_world
 from twins.updating import Fobos, hinge_slope, logistic_slope
@@ -39,7 +39,9 @@ from tunesmith.spaces import Forests, Pools, Spaces
 from tunesmith.tuning.rounds import Decodings, Epochs, Passes, Setup
 
 ONLINE = [
-    name for name in PRESETS if isinstance(tuner := make_tuner(name), Online) and tuner.follow
+    name
+    for name in PRESETS
+    if isinstance(tuner := make_tuner(name), Online) and tuner.follow and name not in FORCED
 ]
 Array = npt.NDArray[np.float64]
 METRIC = "bleu:tokenize=none"
@@ -866,7 +868,7 @@ def test_passes_of_a_decoder_end_when_in_three_no_weight_moved_by_more() -> None
         assert passes(limits[n - 2]) == (moves[: last + 1], [False] * last + [True])
 
 
-@pytest.mark.parametrize("preset", list(PRESETS))
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name not in FORCED])
 def test_every_preset_learns_from_bins(world: Path, preset: str) -> None:
     model = Model.load(world / "model", "phrase")
     lines, references = (

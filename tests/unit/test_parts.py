@@ -66,6 +66,7 @@ PARTS: list[Any] = [
     selectors.Bounded(HOPE_FEAR, inf, 0.1, 3),
     selectors.Bounded(selectors.Custom(choose)),
     selectors.Custom(choose),
+    selectors.Violations("early", least=4),
     updates.PassiveAggressive(),
     updates.Hildreth(c=0.0),
     updates.CuttingPlane(),
@@ -202,6 +203,9 @@ def test_every_option_of_a_preset_changes_its_tuner(name: str) -> None:
         "history": {"gain": "background"},
         "alpha": {"loss": "expected"} if name == "adagrad" else {},
     }
+    if name == "maxforce":
+        beside |= {key: {"learner": "kbest-mira"} for key in ("c", "margin", "k")}
+        beside["rate"] = {"learner": "perceptron"}
     hints = get_type_hints(PRESETS[name])
     for option, parameter in inspect.signature(PRESETS[name]).parameters.items():
         given = beside.get(option, {})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from twins.lists import NAMES, Array, WordOverlap, counted, learnable
-from twins.quick import QUICK
+from twins.quick import FORCED, QUICK
 
 from tunesmith import (
     PRESETS,
@@ -364,7 +364,7 @@ def test_limits_that_fit_nothing_are_refused() -> None:
         tune(learnable(1), "mira", fixed={"lm": np.nan})
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted({*PRESETS} - FORCED))
 def test_tuning_with_every_weight_fixed_is_refused(preset: str) -> None:
     with pytest.raises(InputError, match="fixed"):
         tune(learnable(1), preset, options=QUICK[preset], fixed={"*": 0.5})
@@ -470,7 +470,7 @@ def arrays(features: Any, starts: Any, **more: Any) -> Pools:
     return Pools.from_arrays(features, starts, names, **given)
 
 
-every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
+every_preset = pytest.mark.parametrize("preset", sorted({*PRESETS} - FORCED))
 
 
 def run(preset: str, pools: Pools, metric: str = "chrf", **more: Any) -> Result:

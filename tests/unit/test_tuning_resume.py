@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from twins.lists import Array, learnable
-from twins.quick import QUICK
+from twins.quick import FORCED, QUICK
 
 from tunesmith import PRESETS, InputError, Result, tune
 from tunesmith.learn import selectors, updates
@@ -96,7 +96,7 @@ def stop_everywhere(tmp_path: Path, **asked: Any) -> int:
     return count
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted({*PRESETS} - FORCED))
 def test_a_run_stopped_at_any_event_resumes_to_the_same_weights(
     tmp_path: Path, preset: str
 ) -> None:
