@@ -13,7 +13,7 @@ import pytest
 from twins.toy import POOR, make_world
 
 from tunesmith import InputError, Result, tune
-from tunesmith.decode.reaching import Reachability, in_words, reachability
+from tunesmith.decode.reaching import Reachability, in_words, reachability, tuning_sets
 from tunesmith.decode.translation import Model
 from tunesmith.learn import updates
 from tunesmith.learn.online import Online, Regime, with_regime
@@ -312,6 +312,18 @@ def test_a_part_of_the_reachable_pairs_is_drawn_once_and_for_all(found: Reachabi
     assert len(sources) == len(references) == 4
     pairs = [found.pairs[number] for number in part]
     assert references == [[pair.reference] for pair in pairs]
+
+
+def test_the_tuning_sets_of_the_paper(found: Reachability, world: Path) -> None:
+    sets = tuning_sets(found, found, least=1)
+    assert {name: len(lines) for name, (lines, _) in sets.items()} == {
+        "prefixes": 20,
+        "whole": 10,
+        "training": 10,
+    }
+    for lines, references in sets.values():
+        made = Live(model(world), lines, references, tokenized=True)
+        assert made.sources == lines and made.references == references
 
 
 def test_counts_are_told_in_words(found: Reachability) -> None:

@@ -160,7 +160,7 @@ def test_forced_bins_hold_the_beginnings_of_the_reference(folder: Path) -> None:
     assert all(np.isclose(forced.scores, score, atol=1e-4).any() for score in last)
 
 
-def test_forced_bins_hold_nothing_that_leads_nowhere(tmp_path: Path) -> None:
+def test_a_forced_search_holds_nothing_that_leads_nowhere(tmp_path: Path) -> None:
     """`a` alone can say the whole reference, and then nothing is left for `b` to say."""
     for name, text in (("s", "a\na\nb\n"), ("t", "A\nA X\nX\n"), ("l", "0-0\n0-0 0-1\n0-0\n")):
         (tmp_path / name).write_text(text)
@@ -168,10 +168,10 @@ def test_forced_bins_hold_nothing_that_leads_nowhere(tmp_path: Path) -> None:
     make_phrase_table(corpus, tmp_path / "words")
     estimate(tmp_path / "t", order=2).write_arpa(tmp_path / "lm.arpa")
     translator, _ = decoders(tmp_path, "words")
-    free, _ = translator.bins(["a b"], 10)
-    assert texts_of(free)[0] >= {"A", "A X"}
-    bins, _ = translator.bins(["a b"], 10, references=["A X"])
-    assert texts_of(bins) == [{"A"}, {"A X"}]
+    assert translator.reach(["a"], ["A X"])[0].whole
+    (found,) = translator.reach(["a b"], ["A X"])
+    # `A` after one word, `A X` after both.
+    assert (found.words, found.whole, found.states, found.derivations) == (2, True, 2, 1.0)
 
 
 def test_only_phrases_have_bins(folder: Path) -> None:

@@ -117,6 +117,24 @@ class Reachability:
         }
 
 
+def tuning_sets(
+    tuning: Reachability, training: Reachability, *, least: int = 5, seed: int = 1
+) -> dict[str, tuple[list[str], list[list[str]]]]:
+    """Return the tuning sets of Liu & Huang 2014, table 6: sentences and references.
+
+    `prefixes` are the pairs of a tuning set that are reached as a whole, or of which at least
+    `least` words are (nist02-px); `whole` those reached as a whole, once per sentence (nist02-r);
+    `training` is a part of the pairs of the training text that are reached as a whole, as many as
+    the tuning set has sentences (train-r-part). All are in words of the model.
+    """
+    size = len({pair.line for pair in tuning.pairs})
+    return {
+        "prefixes": tuning.texts(tuning.used(least)),
+        "whole": tuning.texts(tuning.whole(once=True)),
+        "training": training.texts(training.part(size, seed)),
+    }
+
+
 def summary_of(pairs: Sequence[Reach], least: int) -> dict[str, Any]:
     """Return counts: pairs, those reached `whole`, and those `used` by `maxforce`; their words;
     those that were `given_up` or are `too_long`; the median of states and derivations."""
