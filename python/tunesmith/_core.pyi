@@ -16,6 +16,7 @@ __all__ = [
     "AlignedCorpus",
     "AtomicWriter",
     "Constraints",
+    "Contest",
     "Decoder",
     "Derivation",
     "Expectation",

@@ -541,8 +541,9 @@ def maxforce(
     Yu et al. 2013; Huang, Fayong & Guo 2012; Zhao & Huang 2013 for batches; references as in Liu &
     Huang 2014, figure 6. Deviations: learning starts from given weights, so `rate` is small; which
     references can be reached is found anew at each visit, because the table limit depends on the
-    weights; there is no voted perceptron: a decoder has one set of weights, and the average is what
-    a vote of linear models by their survival comes to.
+    weights. Voted weights are not offered: a vote would translate each sentence with the weights
+    after every step. Their average weighs each by how long it survived, as the vote does, and is
+    its usual stand-in (Freund & Schapire 1999; Collins 2002).
     """
     rule: updates.Update = (
         updates.Perceptron(rate, mean=True, checked=update != "unchecked")

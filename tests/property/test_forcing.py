@@ -86,6 +86,14 @@ def test_the_step_is_that_of_the_twin(
         # The beam may be empty where a wide search is not.
         assert {rung[0] for rung in found.rungs} <= set(steps)
         assert asked["stack"] or asked["pop_limit"] or [r[0] for r in found.rungs] == steps
+        covered, *_, held, right = found.rungs[-1] if found.rungs else (0, False, False)
+        if covered == len(line.split()):
+            listed = made.nbest([line], 20_000)
+            strings = listed.texts(np.arange(listed.hypotheses))
+            assert held == (reference in strings)
+            best = [text for text, score in zip(strings, listed.scores, strict=True)
+                    if score >= listed.scores.max() - 1e-3]  # fmt: skip
+            assert right == (reference == strings[0]) or len(best) > 1
     texts = pools.texts(np.arange(pools.hypotheses))
     assert all(reference.split()[: len(text.split())] == text.split() for text in texts[:1])
     assert (len(texts) > 1) == (found.step is not None)
