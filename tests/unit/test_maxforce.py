@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -11,14 +12,16 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from twins.toy import POOR, make_world
+from typer.main import get_command
 
 from tunesmith import InputError, Result, tune
+from tunesmith.cli import app
 from tunesmith.decode.reaching import Reachability, in_words, reachability, tuning_sets
 from tunesmith.decode.translation import Model
 from tunesmith.learn import updates
 from tunesmith.learn.online import Online, Regime, with_regime
 from tunesmith.learn.selectors import Fix, Violations
-from tunesmith.presets import make_tuner
+from tunesmith.presets import make_tuner, preset_options
 from tunesmith.runs import RunDirectory
 from tunesmith.sources import Command, Live
 from tunesmith.sources.pairs import Pairs
@@ -402,3 +405,29 @@ def test_a_stopped_run_resumes_to_the_same_weights(world: Path, tmp_path: Path) 
     assert list(events("stopped")) == list(events("whole"))
     with pytest.raises(InputError, match="tuner"):
         learn(made, tuner(passes=4, update="early"), run=tmp_path / "whole", resume=True)
+
+
+# The page
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "maxforce.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_page_runs(world: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/maxforce.md", "exec"), names)
+    assert names["learn"](world / "model", *texts(world), 5)
+
+
+def test_every_option_and_count_is_described(world: Path) -> None:
+    (event,) = passes(source(world, 3), tuner(passes=1))
+    for name in (*preset_options("maxforce"), *event["counts"], *UPDATES):
+        assert f"`{name}`" in PAGE, name
+    told = {word for line in re.findall(r"\$ tunesmith.*", PAGE) for word in line.split()}
+    assert {"reachability", "tune"} <= told
+    for command in ("reachability", "tune"):
+        parameters = get_command(app).commands[command].params  # type: ignore[attr-defined]
+        known = {option for parameter in parameters for option in parameter.opts}
+        for line in re.findall(rf"\$ tunesmith {command}.*", PAGE):
+            assert set(re.findall(r"--[a-z-]+", line)) <= known
