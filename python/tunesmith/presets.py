@@ -95,6 +95,7 @@ Rate = Annotated[Positive, Doc("the learning rate")]
 Restarts = Annotated[Whole, Doc("points to search from, around the start and the best so far")]
 Directions = Annotated[Whole, Doc("random directions to search along, besides the axes")]
 Tolerance = Annotated[Positive, Doc("gain of a round below which a search ends")]
+Coarse = Annotated[Amount, Doc("the same on forests and bins, where there are restarts")]
 Wide = Annotated[Whole, Doc("more points to search from, drawn from everywhere")]
 FirstSamples = Annotated[Count, Doc("pairs that are drawn in the first half of the rounds")]
 KeptPairs = Annotated[Count, Doc("the most different pairs, which are kept")]
@@ -118,7 +119,7 @@ def mert(
     restarts: Restarts = 30,
     directions: Directions = 0,
     tolerance: Tolerance = 1e-5,
-    coarse: Annotated[Amount, Doc("gain of a round on forests below which a search ends")] = 1e-3,
+    coarse: Coarse = 1e-3,
     wide: Wide = 0,
 ) -> Tuner:
     """Minimum error rate training: exact line search over the corpus score.
@@ -203,6 +204,7 @@ def sa_mert(
     restarts: Restarts = 30,
     directions: Directions = 0,
     tolerance: Tolerance = 1e-5,
+    coarse: Coarse = 1e-4,
     wide: Wide = 0,
 ) -> Tuner:
     """Search-aware MERT: the corpus score of the best of every bin, not only of the last.
@@ -212,16 +214,17 @@ def sa_mert(
     (`--partial potential`), or of it alone (`--partial bleu`). MERT is the case i = |x|.
 
     Liu & Huang 2014. Deviations: those of `mert`; the last bin is the list of the 100 best whole
-    translations (`--nbest`), where the paper has the beam's.
+    translations (`--nbest`), where the paper has the beam's; restarts search a fifth of the bins,
+    and only the best of them all.
     """
-    return SearchAware(LineSearch(restarts, directions, tolerance, wide=wide))
+    return SearchAware(LineSearch(restarts, directions, tolerance, coarse, wide=wide))
 
 
 @preset
 def sa_mira(
     *,
     c: LargestStep = 0.02,
-    passes: Passes = 60,
+    passes: Passes = 25,
     decay: Decay = 0.999,
     gain: GainName = "background",
     gain_scale: GainScale = "background",
@@ -232,10 +235,13 @@ def sa_mira(
     w += min(C, loss/‖Δf‖²)Δf(d+_i, d-_i) for each bin i, as in `kbmira`; the background follows
     whole translations.
 
-    Liu & Huang 2014. Deviations: those of `kbmira` and `sa-mert`.
+    Liu & Huang 2014. Deviations: those of `kbmira` and `sa-mert`; 25 passes, because each makes |x|
+    times as many updates.
     """
-    options = dict(c=c, passes=passes, decay=decay, gain=gain, gain_scale=gain_scale)
-    return SearchAware(kbmira(**options, shuffle=shuffle))
+    inner = kbmira(
+        c=c, passes=passes, decay=decay, gain=gain, gain_scale=gain_scale, shuffle=shuffle
+    )
+    return SearchAware(inner)
 
 
 @preset
@@ -260,8 +266,17 @@ def sa_pro(
 
     Liu & Huang 2014. Deviations: those of `pro` and `sa-mert`.
     """
-    options = dict(samples=samples, first=first, threshold=threshold, keep=keep, rounds=rounds)
-    return SearchAware(pro(**options, interpolate=interpolate, l2=l2, gain=gain), shorter)
+    inner = pro(
+        samples=samples,
+        first=first,
+        threshold=threshold,
+        keep=keep,
+        rounds=rounds,
+        interpolate=interpolate,
+        l2=l2,
+        gain=gain,
+    )
+    return SearchAware(inner, shorter)
 
 
 @preset

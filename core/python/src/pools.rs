@@ -247,6 +247,22 @@ impl Pools {
         Ok(Pools::new(py.detach(|| self.inner().subset(&sentences))))
     }
 
+    /// Lists of one hypothesis each, or of none where the position is -1.
+    fn picked(&self, positions: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let pools = self.inner();
+        let positions = positions.as_slice()?;
+        if positions.len() != pools.sentences() {
+            return Err(PyValueError::new_err("one position for each list"));
+        }
+        let place = |(list, &position): (usize, &i64)| match usize::try_from(position) {
+            Ok(place) if pools.list(list).contains(&place) => Ok(Some(place)),
+            Err(_) if position == -1 => Ok(None),
+            _ => Err(PyIndexError::new_err(format!("hypothesis {position} of list {list}"))),
+        };
+        let places: Vec<_> = positions.iter().enumerate().map(place).collect::<PyResult<_>>()?;
+        Ok(Pools::new(pools.picked(&places)))
+    }
+
     #[getter]
     fn sentences(&self) -> usize {
         match &*self.parts() {
@@ -371,6 +387,20 @@ impl Pools {
         } else {
             Err(PyIndexError::new_err(format!("hypothesis {position}")))
         }
+    }
+
+    /// The texts of all hypotheses, or what the format keeps behind their scores, each with a line
+    /// break behind it.
+    #[pyo3(signature = (extras=false))]
+    fn packed<'py>(&self, py: Python<'py>, extras: bool) -> Bound<'py, PyArray1<u8>> {
+        let pools = self.inner();
+        let mut bytes = Vec::new();
+        for hypothesis in 0..pools.hypotheses() {
+            let text = if extras { pools.extra(hypothesis) } else { pools.text(hypothesis) };
+            bytes.extend_from_slice(text.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes.into_pyarray(py)
     }
 
     /// Features of one hypothesis by name.

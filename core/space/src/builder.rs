@@ -113,6 +113,21 @@ impl PoolsBuilder {
         pools.cells.resize(pools.scores.len() * width, f64::NAN);
     }
 
+    /// Adds a hypothesis of lists with the same features and columns to the open list.
+    pub(crate) fn copy(&mut self, from: &Pools, hypothesis: usize, columns: usize) {
+        let (ids, values) = from.features(hypothesis);
+        let features: Vec<(u32, f32)> = ids.iter().copied().zip(values.iter().copied()).collect();
+        let score = from.score(hypothesis);
+        self.push(Hypothesis {
+            text: from.text(hypothesis),
+            dense: &[],
+            features: &features,
+            score: (!score.is_nan()).then_some(score),
+            extra: from.extra(hypothesis),
+            columns: &from.cells[hypothesis * columns..(hypothesis + 1) * columns],
+        });
+    }
+
     /// Lists of sentences with the ids that features have in `names`, which keeps them to itself.
     pub fn joined(lists: &[PoolsBuilder], names: &mut Names) -> Pools {
         let mut all = PoolsBuilder { names: std::mem::take(names), ..PoolsBuilder::default() };

@@ -304,7 +304,6 @@ impl Pools {
         builder.names = self.names.clone();
         builder.columns = self.columns.clone();
         let width = self.columns.len();
-        let mut features = Vec::new();
         let mut lines = 0;
         for (place, &sentence) in sentences.iter().enumerate() {
             if place > 0 && self.line(sentence) != self.line(sentences[place - 1]) {
@@ -313,18 +312,23 @@ impl Pools {
             let key = self.keys.get(sentence).map(String::as_str);
             builder.list(key, self.is_binned().then_some(lines));
             for hypothesis in self.list(sentence) {
-                let (ids, values) = self.features(hypothesis);
-                features.clear();
-                features.extend(ids.iter().copied().zip(values.iter().copied()));
-                let score = self.score(hypothesis);
-                builder.push(Hypothesis {
-                    text: self.text(hypothesis),
-                    dense: &[],
-                    features: &features,
-                    score: (!score.is_nan()).then_some(score),
-                    extra: self.extra(hypothesis),
-                    columns: &self.cells[hypothesis * width..(hypothesis + 1) * width],
-                });
+                builder.copy(self, hypothesis, width);
+            }
+        }
+        builder.finish()
+    }
+
+    /// Lists of one hypothesis each, given by position, or of none; with the same feature ids.
+    pub fn picked(&self, positions: &[Option<usize>]) -> Pools {
+        let mut builder = PoolsBuilder::default();
+        builder.names = self.names.clone();
+        builder.columns = self.columns.clone();
+        let width = self.columns.len();
+        for (list, &position) in positions.iter().enumerate() {
+            let line = self.is_binned().then_some(self.line(list) as u32);
+            builder.list(self.keys.get(list).map(String::as_str), line);
+            if let Some(position) = position {
+                builder.copy(self, position, width);
             }
         }
         builder.finish()

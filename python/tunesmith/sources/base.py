@@ -45,6 +45,12 @@ class Choice:
         """Return the corpus score."""
         return self.spaces.score(metric, self.positions)
 
+    def facts(self, metric: Metric) -> dict[str, float]:
+        """Return the corpus score over all bins, where there are bins."""
+        if not self.spaces.binned:
+            return {}
+        return {"score_bins": self.spaces.score_all(metric, self.positions)}
+
 
 @dataclass(frozen=True)
 class Joined:

@@ -180,6 +180,15 @@ class Spaces(ABC):
         stands for the expectation of gains.
         """
 
+    def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
+        """Return spaces with the chosen hypotheses and where they are: perhaps smaller ones."""
+        return self, positions
+
+    def sampled(self, share: float, seed: int) -> Self:
+        """Return a random share of the lists or forests, at least one."""
+        drawn = np.random.default_rng(seed).permutation(self.sentences)
+        return self.subset(np.sort(drawn[: max(1, round(share * self.sentences))]).tolist())
+
     @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Self:
         """Return some of the sentences."""
@@ -287,7 +296,7 @@ class Spaces(ABC):
         return f"there are {listed}" if listed else f"the {self.what}s have no features at all"
 
     def score(self, metric: Metric | str, positions: Positions) -> float:
-        """Return the corpus score of the chosen hypotheses; of bins, the last of each line count."""
+        """Return the corpus score of the chosen hypotheses; of bins, those of the last count."""
         metric = get_metric(metric)
         return metric.native.score(self.statistics(metric, positions)[self.last].sum(axis=0))
 

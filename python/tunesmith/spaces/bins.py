@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.errors import InputError
@@ -117,11 +116,9 @@ class Bins(Pools):
 
     def final(self) -> Pools:
         """Return the lists of whole translations."""
-        last = self.last.tolist()
-        whole = self.subset(last)
-        arrays = whole._arrays()
-        arrays["lines"] = np.zeros(0, np.int64)
-        return Pools(Pools.core_of(arrays), whole.references, whole.sources)
+        whole = self.subset(self.last.tolist())
+        arrays = {**whole._arrays(), "lines": np.zeros(0, np.int64)}
+        return Pools(self.core_of(arrays), whole.references, whole.sources)
 
     def _like(
         self, core: _core.Pools, references: References | None, sources: Sequence[str] | None
@@ -131,8 +128,14 @@ class Bins(Pools):
     def merged(self, other: Self, threads: int = 0) -> Self:
         """Return the hypotheses of both; of equal ones, that of `other` with its surroundings."""
         merged = self.merge([other, self])
-        merged.origin = self.origin
+        # Nobody asks which weights made the first bins, and they are large.
+        merged.origin = merged
         return merged
+
+    def kept(self, positions: Positions) -> tuple[Bins, Positions]:
+        """Return bins with the chosen hypotheses only."""
+        picked = self._like(self.core.picked(positions), self.references, self.sources)
+        return picked, picked.first()
 
     def decoded(self, weights: Any, threads: int = 0) -> Positions:
         """Return the best of each bin."""
@@ -148,6 +151,12 @@ class Bins(Pools):
         arrays, told = cls._read(file)
         core = cls.core_of(arrays)
         return cls.of_lines(core, references, sources, told.get("partial", Partial.POTENTIAL))
+
+    @classmethod
+    def of_lists(cls, pools: Pools, lines: Sequence[int]) -> Bins:
+        """Return lists as the bins of lines, which are numbered from 0 on, in order."""
+        arrays = {**pools._arrays(), "lines": np.asarray(lines, np.int64)}
+        return cls(cls.core_of(arrays), pools.references, pools.sources)
 
     @classmethod
     def of_lines(
@@ -185,4 +194,4 @@ class Bins(Pools):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.what, self.partial = "bin", state["partial"]
-        self._groups: npt.NDArray[np.int64] = self.core.lines
+        self._groups = self.core.lines

@@ -198,10 +198,7 @@ class Pools(Spaces):
         if self.origin is not self:
             part.origin = self.origin
         for key, table in self._tables.items():
-            starts = self.core.starts
-            places = [np.arange(starts[i], starts[i + 1]) for i in chosen]
-            rows = table.rows()[np.concatenate(places)] if places else np.zeros((0, table.width))
-            part._tables[key] = _core.Table.from_rows(part.core.starts, rows)
+            part._tables[key] = table.subset(chosen)
         part._metrics = list(self._metrics)
         return part
 
@@ -266,17 +263,16 @@ class Pools(Spaces):
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that the core holds, as arrays."""
         rows, ids, values = self.core.csr()
-        every = np.arange(self.hypotheses)
         return {
             "starts": self.core.starts,
             "rows": rows,
             "ids": ids,
             "values": values,
-            "texts": packed(self.core.texts(every)),
+            "texts": self.core.packed(),
             "names": packed(self.names),
             "scores": self.core.scores,
             "keys": packed(self.core.keys),
-            "extras": packed([self.core.extra(at) for at in range(self.hypotheses)]),
+            "extras": self.core.packed(extras=True),
             "lines": self.core.lines if self.binned else np.zeros(0, np.int64),
             "columns": packed(self.core.columns),
             **{f"column.{name}": self.core.column(name) for name in self.core.columns},

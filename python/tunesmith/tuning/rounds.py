@@ -233,7 +233,7 @@ class Decodings:
     def _decode(self, weights: Weights) -> tuple[Choice, Spaces]:
         found = self._source.decode(weights)
         self._add(found)
-        return Choice(found, found.decoded(weights, self._setup.threads)), found
+        return Choice(*found.kept(found.decoded(weights, self._setup.threads))), found
 
     def _add(self, found: Spaces) -> None:
         self._added += 1

@@ -92,6 +92,20 @@ impl Table {
         Ok(Table::new(table, starts))
     }
 
+    /// The statistics of some sentences.
+    fn subset(&self, sentences: Vec<usize>) -> PyResult<Self> {
+        if sentences.iter().any(|&sentence| sentence >= self.inner.sentences()) {
+            let message = "a sentence that has no statistics".to_owned();
+            return Err(refuse(message, "give numbers of sentences that the table has"));
+        }
+        let table = self.inner.subset(&sentences, &self.starts);
+        let starts = sentences.iter().scan(0, |end, &sentence| {
+            *end += self.starts[sentence + 1] - self.starts[sentence];
+            Some(*end)
+        });
+        Ok(Table::new(table, std::iter::once(0).chain(starts).collect()))
+    }
+
     /// One row per hypothesis.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = &*self.inner;
