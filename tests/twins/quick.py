@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-# Presets that need a decoder that can be forced to references: lists are not enough for them.
+from tunesmith.presets import PRESETS, make_tuner
+
 FORCED = {"maxforce"}
+"""Presets that need a decoder that can be forced to references."""
+ON_LISTS = sorted(
+    name for name in PRESETS if not hasattr(make_tuner(name), "space") and name not in FORCED
+)
+"""Presets that learn from any space; the others want what only a search has."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "mert": {"restarts": 4, "directions": 1},
     "pro": {"rounds": 4, "samples": 300, "interpolate": 0.5},
     "kbmira": {"passes": 6},
+    "sa-mert": {"restarts": 4, "directions": 1},
+    "sa-mira": {"passes": 6},
+    "sa-pro": {"rounds": 4, "samples": 300, "interpolate": 0.5, "shorter": 0},
     "mira": {"passes": 5},
     "mira-hildreth": {"passes": 5, "n": 3, "decrease": 0.9},
     "mira-cp": {"passes": 4},

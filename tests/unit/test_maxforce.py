@@ -352,6 +352,10 @@ def test_sources_that_cannot_be_forced_are_refused(world: Path) -> None:
     hiero = Live(model(world, "hiero"), lines, references)
     with pytest.raises(InputError, match=r"hierarchical.*--kind phrase"):
         tune(hiero, "maxforce", METRIC)
+    for space in ("forest", "bins"):
+        wide = replace(source(world, 3), space=space)
+        with pytest.raises(InputError, match="leave --space out"):
+            tune(wide, "maxforce", METRIC, start=POOR["phrase"])
     with pytest.raises(InputError, match=r"merged.*--merged"):
         tune(source(world, 3), "maxforce", METRIC, merged=True)
     with pytest.raises(InputError, match="forced to a reference"):

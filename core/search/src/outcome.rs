@@ -324,9 +324,9 @@ impl Translated<'_> {
             self.join(&mut parts);
         }
         let mut bins = parts.concat();
-        // A forced search may have no whole translation.
+        // Of a forced search that does not reach the end it stays empty.
         if let Some(last) = bins.last_mut().filter(|last| !last.is_empty()) {
-            let words = last.first().and_then(|one| one.covered.last()).map_or(0, |span| span.end);
+            let words = last[0].covered.last().map_or(0, |span| span.end);
             last.clear();
             last.extend(self.best(beam.list, true, collected).into_iter().map(|one| Partial {
                 covered: vec![0..words],

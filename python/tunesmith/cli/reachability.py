@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, emit, note, out, progress, table
 from tunesmith.cli.tune import texts
+from tunesmith.decode import reaching
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.reaching import Reachability, in_words, reachability
 from tunesmith.decode.translation import KINDS, Model
 from tunesmith.errors import InputError
 from tunesmith.spaces.reading import read_weights
@@ -27,7 +27,7 @@ EXAMPLES = (
 )
 
 
-def reach(
+def reachability(
     source: Annotated[
         Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
     ],
@@ -103,7 +103,7 @@ def reach(
         hidden=json,
     ) as bar:
         task = bar.add_task("", total=sum(map(len, references)))
-        found = reachability(
+        found = reaching.reachability(
             translator,
             lines,
             references,
@@ -116,7 +116,7 @@ def reach(
     show(found, least)
 
 
-def show(found: Reachability, least: int) -> None:
+def show(found: reaching.Reachability, least: int) -> None:
     """Print counts for all sentences, and by their length."""
     total = found.summary(least)
     rows = table("", "source words", "pairs", "whole", f"{least} words on", "words", *WORDS)
@@ -128,7 +128,7 @@ def show(found: Reachability, least: int) -> None:
         "states: hypotheses that lead to the reference, derivations: ways to it (medians)",
         style="dim",
     )
-    out.print(f"maxforce can use {in_words(total)}")
+    out.print(f"maxforce can use {reaching.in_words(total)}")
 
 
 WORDS = ("states", "derivations", "given up")

@@ -33,6 +33,11 @@ class Pairs(Source):
                 "a hierarchical decoder cannot be forced to a reference",
                 remedy="tune a phrase-based model (--kind phrase), or choose another tuner",
             )
+        if source.space not in (None, "list"):
+            raise InputError(
+                f"learning from forced decoding has no use for a space of {source.space}",
+                remedy="leave --space out: it looks at the beam itself",
+            )
         self._source, self._wanted = source, wanted
         found = source.references
         self.lines = [line for line, references in enumerate(found) for _ in references]
