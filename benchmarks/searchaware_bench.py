@@ -10,11 +10,9 @@ the folder to measure anew.
 
 from __future__ import annotations
 
-import gzip
 import json
-import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,19 +20,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import METRIC, Setting, text_lines
-from benchmarks.harness import Cell, Claim, Outcome, say, timed
-from tunesmith.analysis import by_beam, of_bins, of_lists
+from benchmarks.harness import say, timed
 from tunesmith.decode.translation import Model
-from tunesmith.learn.task import Task
 from tunesmith.metrics import get_metric
-from tunesmith.metrics.significance import compare_runs
-from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
-from tunesmith.spaces import Bins, Spaces
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
 from tunesmith.tuning import tune
-from tunesmith.weights import Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "search-aware"
 BEAMS, SEEDS, DECODINGS = (4, 8, 16, 30), (1, 2, 3), 8
@@ -91,8 +83,8 @@ def verses(setting: Setting) -> Work:
         for side, name in (("es", "es"), ("en", "en.web")):
             lines = [t for t, c in zip(texts[name], numbers, strict=True) if c % 40 not in held]
             (kept / f"train.{side}").write_text("\n".join([*lines, ""]))
-        sides = [TextSide(each, tokenize="moses", case="lower") for each in ("es", "en")]
-        train(Training(kept / "train.es", kept / "train.en", *sides, kind="phrase"), folder, 2)
+        es, en = (TextSide(each, tokenize="moses", case="lower") for each in ("es", "en"))
+        train(Training(kept / "train.es", kept / "train.en", es, en, "phrase"), folder, 2)
     model = Model.load(folder, "phrase")
 
     def part(remainders: Sequence[int]) -> tuple[list[str], list[list[str]]]:

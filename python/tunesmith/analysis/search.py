@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -99,7 +100,7 @@ def of_lists(
     found = source.decode(weights, k).listed([], k)
     starts = found.core.starts.tolist()
     texts = found.core.texts(np.arange(found.hypotheses))
-    lists = [texts[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    lists = [texts[a:b] for a, b in pairwise(starts)]
     means = []
     for normalised in (True, False):
         each = [diversity(one, n, normalised=normalised) for one in lists]
