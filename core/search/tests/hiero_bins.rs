@@ -109,8 +109,9 @@ proptest! {
         pop_limit in prop_oneof![Just(0usize), 1..30usize],
         ways in 1..4usize,
         growing in any::<bool>(),
+        order in 1..=3usize,
     ) {
-        let model = model(&rules, 3, false, sparse());
+        let model = model(&rules, order, false, sparse());
         let decoder = Decoder::new(model.clone(), weights(), settings(pop_limit, growing));
         let found = decoder.search(&Input::plain(&text));
         let mut collected = Collected::default();
@@ -143,8 +144,9 @@ proptest! {
         pop_limit in prop_oneof![Just(0usize), 1..30usize],
         ways in 1..3usize,
         growing in any::<bool>(),
+        order in 1..=3usize,
     ) {
-        let model = model(&rules, 3, false, sparse());
+        let model = model(&rules, order, false, sparse());
         let input = Input::plain(&text);
         let kept = derivations(&model, settings(pop_limit, growing), &input);
         let all = derivations(&model, settings(0, false), &input);
@@ -189,15 +191,16 @@ proptest! {
         let found = decode(&decoder, &Input::plain(&text));
         let mut collected = Collected::default();
         let bins = found.bins(Beam { ways: 1, list: 7 }, &mut collected).unwrap();
-        let whole = found.text();
-        prop_assert!(bins.last().is_none_or(|last| last[0].text == whole && last.len() <= 7));
         let weights = found.weights(&collected.names);
         let (score, mut used) = (found.score().unwrap(), 0);
+        if let Some(last) = bins.last() {
+            prop_assert!(close(f64::from(last[0].score), score) && last.len() <= 7);
+        }
         for partial in bins.iter().flatten() {
             let both = partial.features.iter().chain(&partial.future);
             let sum: f64 = both.map(|&(id, value)| weights[id as usize] * f64::from(value)).sum();
             prop_assert!(close(sum, f64::from(partial.estimate)), "{sum} {partial:?}");
-            used += usize::from(close(sum, score) && partial.whole() == whole);
+            used += usize::from(close(sum, score));
         }
         // The best derivation goes through at least one cell of each piece.
         prop_assert!(used >= found.pieces() || text.is_empty(), "{used} {bins:?}");
