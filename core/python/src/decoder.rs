@@ -469,7 +469,7 @@ impl Translator {
                 Some(bins.len())
             })?;
         let bins: Option<Vec<usize>> = bins.into_iter().collect();
-        let bins = bins.ok_or_else(|| only_phrases("has beam bins"))?;
+        let bins = bins.ok_or_else(|| only_phrases("can be forced to a reference"))?;
         Ok((pools, bins))
     }
 

@@ -75,13 +75,11 @@ fn check_sums(partial: &Partial, collected: &Collected, model: &Model) {
     assert!(close(of(partial, collected, "words"), words), "{partial:?}");
 }
 
-/// Scores and strings of all derivations, by the cells that they go through; `None` if there are
-/// too many.
-fn derivations(
-    model: &Arc<Model>,
-    settings: Settings,
-    input: &Input<'_>,
-) -> Option<BTreeMap<(usize, usize, bool), Vec<(f64, String)>>> {
+/// Scores and strings of derivations, by the cells that they go through.
+type Through = BTreeMap<(usize, usize, bool), Vec<(f64, String)>>;
+
+/// All derivations; `None` if there are too many.
+fn derivations(model: &Arc<Model>, settings: Settings, input: &Input<'_>) -> Option<Through> {
     const MANY: usize = 3000;
     let decoder = Decoder::new(model.clone(), weights(), settings);
     let found = decode(&decoder, input);
@@ -89,7 +87,7 @@ fn derivations(
     if all.len() == MANY {
         return None;
     }
-    let mut through: BTreeMap<_, Vec<(f64, String)>> = BTreeMap::new();
+    let mut through = Through::new();
     for reading in all {
         for step in reading.steps.iter().filter_map(|&label| found.step(label)) {
             let cell = (step.span.start, step.span.end, step.origin == Origin::Glue);

@@ -3,7 +3,8 @@
 //! A bin is a cell: the strings of one span, which the search ranked and pruned among themselves.
 //! The prefixes that the glue rules build (S) are cells of their own beside the spans (X): they are
 //! pruned, too, and their scores know how the sentence begins. Every cell has its place, whatever
-//! was found for it. It is empty if no whole derivation that the search kept goes through it.
+//! was found for it. It is empty if no whole derivation that the search kept goes through it. Cells
+//! of one item stay: another search may find more for them.
 //!
 //! All strings of a bin are put into the same surroundings: those that they have in the best
 //! derivation through the cell, found by a pass from the goal down (Viterbi outside scores). Any of
@@ -17,14 +18,16 @@ use rustc_hash::FxHashMap;
 use tunesmith_rules::Symbol;
 use tunesmith_space::FeatureSum;
 
-use super::chart::{From, NONE, Way};
+use super::chart::{From, NONE};
 use super::cube::fill;
 use super::results::{Found, Told};
 use crate::features::{Collected, Total};
 use crate::outcome::{Features, Partial, joined};
 
-/// Items of a cell that are kept: the best, and always the one that the best derivation uses.
-const MOST: usize = 30;
+/// Items of a cell that are told, the best ones, and always the one that the best derivation uses.
+/// A sentence has many more cells than a search from left to right has stacks: with more of each,
+/// the bins of several decodings of a tuning set would not fit into memory.
+const MOST: usize = 10;
 
 /// Features by their ids.
 type Row = Vec<(u32, f32)>;
@@ -43,8 +46,7 @@ pub fn bins(found: &Found<'_>, ways: usize, collected: &mut Collected) -> Vec<Ve
         arounds: Vec::new(),
         outside,
     };
-    reader.read_insides(&cells);
-    reader.read_arounds(&cells);
+    reader.read(&cells);
     cells.iter().map(|cell| reader.bin(cell)).collect()
 }
 
@@ -206,31 +208,53 @@ struct Reader<'f, 'd> {
     arounds: Vec<Option<Around>>,
 }
 
+/// Marks those of some vertices that are there.
+fn mark(marks: &mut [bool], vertices: &[u32]) {
+    let there = vertices.iter().filter(|&&vertex| vertex != NONE);
+    there.for_each(|&vertex| marks[vertex as usize] = true);
+}
+
 impl Reader<'_, '_> {
-    /// Reads what the items consist of, and all that may surround them.
-    fn read_insides(&mut self, cells: &[Cell]) {
+    /// Reads what surrounds the cells, and what the items and their surroundings consist of.
+    fn read(&mut self, cells: &[Cell]) {
         let chart = &self.found.chart;
-        let leads = |outside: &Outside| outside.score > f32::NEG_INFINITY;
-        let mut wanted: Vec<bool> = self.outside.iter().map(leads).collect();
-        let want = |wanted: &mut Vec<bool>, way: &Way| {
-            let tails = way.tails.into_iter().filter(|&tail| tail != NONE);
-            tails.for_each(|tail| wanted[tail as usize] = true);
-        };
+        let mut around = vec![false; self.outside.len()];
+        let mut inside = around.clone();
+        cells.iter().filter_map(|cell| cell.used).for_each(|used| mark(&mut around, &[used]));
         for item in cells.iter().flat_map(|cell| &cell.items) {
-            want(&mut wanted, &chart.ways[item.way as usize]);
+            inside[item.vertex as usize] |= self.is_best(item);
+            mark(&mut inside, &chart.ways[item.way as usize].tails);
         }
-        for &vertex in chart.order.iter().rev() {
-            if wanted[vertex as usize] {
-                self.found.best_way(vertex).into_iter().for_each(|way| want(&mut wanted, way));
+        for &vertex in &chart.order {
+            let Outside { head, way, gap, .. } = self.outside[vertex as usize];
+            if around[vertex as usize] && head != NONE {
+                mark(&mut around, &[head]);
+                mark(&mut inside, &[chart.ways[way as usize].tails[1 - gap]]);
             }
         }
-        self.insides.resize_with(chart.vertices.len(), || None);
-        for &vertex in chart.order.iter().filter(|&&vertex| wanted[vertex as usize]) {
+        for &vertex in chart.order.iter().rev() {
+            if inside[vertex as usize]
+                && let Some(way) = self.found.best_way(vertex)
+            {
+                mark(&mut inside, &way.tails);
+            }
+        }
+        self.insides.resize_with(inside.len(), || None);
+        for &vertex in chart.order.iter().filter(|&&vertex| inside[vertex as usize]) {
             let best = chart.vertices[vertex as usize].best;
             // A sentence that has just begun was built by nothing.
-            let inside = if best == NONE { Inside::default() } else { self.derive(best) };
-            self.insides[vertex as usize] = Some(inside);
+            let found = if best == NONE { Inside::default() } else { self.derive(best) };
+            self.insides[vertex as usize] = Some(found);
         }
+        self.arounds.resize_with(around.len(), || None);
+        for &vertex in chart.order.iter().rev().filter(|&&vertex| around[vertex as usize]) {
+            self.arounds[vertex as usize] = Some(self.around(vertex));
+        }
+    }
+
+    /// Whether no other way to the vertex of an item is better.
+    fn is_best(&self, item: &Item) -> bool {
+        item.way == self.found.chart.vertices[item.vertex as usize].best
     }
 
     /// The best derivation that ends with a way.
@@ -251,23 +275,6 @@ impl Reader<'_, '_> {
             }
         }));
         Inside { text, features: self.sum.total().to_vec() }
-    }
-
-    /// Reads what surrounds the cells, from the goal down.
-    fn read_arounds(&mut self, cells: &[Cell]) {
-        let order = &self.found.chart.order;
-        let mut wanted = vec![false; self.outside.len()];
-        cells.iter().filter_map(|cell| cell.used).for_each(|used| wanted[used as usize] = true);
-        for &vertex in order {
-            let head = self.outside[vertex as usize].head;
-            if wanted[vertex as usize] && head != NONE {
-                wanted[head as usize] = true;
-            }
-        }
-        self.arounds.resize_with(wanted.len(), || None);
-        for &vertex in order.iter().rev().filter(|&&vertex| wanted[vertex as usize]) {
-            self.arounds[vertex as usize] = Some(self.around(vertex));
-        }
     }
 
     /// What surrounds a vertex; what surrounds its head was read.
@@ -326,8 +333,8 @@ impl Reader<'_, '_> {
         let chart = &self.found.chart;
         let (start, end) = chart.bundles[chart.ways[item.way as usize].bundle as usize].span;
         let span = start as usize..end as usize;
-        let is_best = item.way == chart.vertices[item.vertex as usize].best;
-        let known = self.insides[item.vertex as usize].as_ref().filter(|_| is_best).cloned();
+        let known = self.insides[item.vertex as usize].as_ref();
+        let known = known.filter(|_| self.is_best(item)).cloned();
         let Inside { text, mut features } = known.unwrap_or_else(|| self.derive(item.way));
         let (rest, mut future) = self.future(item.vertex, used);
         let mut estimate = item.score + rest;
