@@ -56,7 +56,9 @@ def wholes(bins: Pools) -> list[str]:
 def test_every_cell_has_a_bin(folder: Path, longest: int) -> None:
     translator, _ = decoders(folder, max_span=longest)
     bins = translator.bins(LINES, 5)
-    expected = [(i, one) for i, line in enumerate(LINES) for one in cells(len(line.split()), longest)]
+    expected = [
+        (i, one) for i, line in enumerate(LINES) for one in cells(len(line.split()), longest)
+    ]
     assert bins.lines.tolist() == [line for line, _ in expected]
     starts = bins.starts
     filled = 0
