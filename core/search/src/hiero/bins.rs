@@ -27,7 +27,7 @@ use crate::outcome::{Features, Partial, joined};
 /// Items of a cell that are told, the best ones, and always the one that the best derivation uses.
 /// A sentence has many more cells than a search from left to right has stacks: with more of each,
 /// the bins of several decodings of a tuning set would not fit into memory.
-const MOST: usize = 10;
+const MOST: usize = 5;
 
 /// Features by their ids.
 type Row = Vec<(u32, f32)>;
