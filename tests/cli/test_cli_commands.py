@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 from running import COMMAND, Sample, process, tunesmith
+from twins.quick import ON_LISTS
 
 from tunesmith.cli import rerank
 from tunesmith.cli.options import reading_of
 from tunesmith.formats import read_nbest, write_nbest
-from tunesmith.presets import PRESETS
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -98,7 +98,7 @@ def test_weights_that_fit_the_tuning_lists_only_are_told(tmp_path: Path) -> None
     assert "warning: on held-out lists the score went from 100.00 to" in ran.err
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ON_LISTS)
 def test_every_tuner_does_no_worse_than_the_start(sample: Sample, preset: str) -> None:
     ran = tunesmith("rerank", "tune", *sample.dev, "-t", preset, "--json")
     assert ran.code == 0, ran.err

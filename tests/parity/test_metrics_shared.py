@@ -99,6 +99,8 @@ def test_tables_do_not_depend_on_threads() -> None:
     references = [[text] for text in lines("multi30k/val.en.gz")]
     for name in ("bleu", "chrf", "ter", "wer"):
         native = get_metric(name).native
-        tables = [pools.table(native, references, threads).rows() for threads in (1, 2, 3)]
+        found = [pools.table(native, references, threads) for threads in (1, 2, 3)]
+        tables = [table.rows() for table in found if table is not None]
+        assert len(tables) == 3
         assert (tables[0] == tables[1]).all()
         assert (tables[0] == tables[2]).all()

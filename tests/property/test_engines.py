@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from twins.lists import METRICS, Array, WordOverlap, counted, learnable
 from twins.pickling import Pickling, sent
-from twins.quick import QUICK
+from twins.quick import ON_LISTS, QUICK
 from twins.toy import POOR, make_world
 from twins.training import task_of
 
-from tunesmith import PRESETS, Forests, Pools, Weights, get_metric, tune
+from tunesmith import Forests, Pools, Weights, get_metric, tune
 from tunesmith.decode.model_weights import Kind
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine, Worker
@@ -61,7 +61,7 @@ def as_they_are(lists: Pools) -> Pools:
     return lists
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 @pytest.mark.parametrize("spaces", [as_they_are, Forests.of_lists], ids=["lists", "forests"])
 def test_every_preset_learns_the_same_apart(preset: str, spaces: Callable[[Pools], Spaces]) -> None:
     task = task_of(spaces(learnable(2, empty=[3])), "bleu", -5.0, 5.0)
@@ -99,11 +99,11 @@ class Nameless(WordOverlap):
 
 def test_bins_reach_the_workers() -> None:
     lists = learnable(2)
-    lines = np.arange(lists.sentences) // 2
-    bins = Bins(lists.core, lines, np.arange(lists.sentences) % 2, lists.references)
+    lines = (np.arange(lists.sentences) // 2).tolist()
+    bins = Bins.of_lists(lists, lines)
     copy = sent(bins)
-    assert isinstance(copy, Bins)
-    assert (copy.groups.tolist(), copy.covered.tolist()) == (lines.tolist(), [0, 1] * 6)
+    assert isinstance(copy, Bins) and copy.partial is bins.partial
+    assert copy.groups.tolist() == lines and copy.last.tolist() == [1, 3, 5, 7, 9, 11]
     same_for_all_engines(make_tuner("kbmira", QUICK["kbmira"]), task_of(bins, "bleu"))
 
 
@@ -116,7 +116,7 @@ def test_more_workers_than_learners_and_more_learners_than_workers() -> None:
         assert np.array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 def test_a_run_that_stopped_goes_on_with_other_workers(preset: str) -> None:
     task, tuner = task_of(learnable(2), "bleu"), split(make_tuner(preset, QUICK[preset]))
     whole = list(tuner.epochs(task, START, 3, None))

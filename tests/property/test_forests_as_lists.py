@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twins.lists import METRICS, Array, learnable
-from twins.quick import QUICK
+from twins.quick import ON_LISTS, QUICK
 from twins.training import task_of
 
-from tunesmith import PRESETS, Forests, Pools, tune
+from tunesmith import Forests, Pools, tune
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner
 from tunesmith.spaces import Spaces
@@ -66,7 +66,7 @@ def epochs(preset: str, spaces: Spaces, start: Array, metric: Any, seed: int) ->
     return [e.weights for e in make_tuner(preset, OPTIONS[preset]).epochs(task, start, seed, None)]
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 @few
 @given(seed=st.integers(0, 3), metric=st.sampled_from(TEXT_METRICS))
 def test_every_preset_learns_the_same(preset: str, seed: int, metric: str) -> None:

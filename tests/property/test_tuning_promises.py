@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twins.lists import METRICS, Array, counted, learnable
-from twins.quick import QUICK
+from twins.quick import ON_LISTS, QUICK
 from twins.training import task_of
 
 from tunesmith import PRESETS, Pools, tune
 from tunesmith.learn.online import deal, with_regime
 from tunesmith.presets import make_tuner
 
-every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
+every_preset = pytest.mark.parametrize("preset", ON_LISTS)
 few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.drawing import visiting_order
 from twins.lists import Array, Lists, counted, learnable
+from twins.quick import ON_LISTS
 from twins.training import STILL, moved, online, passes_of, shares, task_of
 
-from tunesmith import PRESETS, Pools, tune
+from tunesmith import Pools, tune
 from tunesmith.learn import selectors, updates
 from tunesmith.learn.gains import Gain
 from tunesmith.learn.gains import Kind as GainKind
@@ -340,7 +341,7 @@ def test_a_pass_without_updates_is_the_last() -> None:
     assert all(e.facts["updates"] for e in epochs)
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 def test_a_metric_in_python_gives_the_native_weights(preset: str) -> None:
     """Word error rate, once native and once from its own statistics in Python."""
 

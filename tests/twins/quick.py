@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunesmith.presets import PRESETS, make_tuner
+
+ON_LISTS = sorted(name for name in PRESETS if not hasattr(make_tuner(name), "space"))
+"""Presets that learn from any space; the others want what only a search has."""
+
 QUICK: dict[str, dict[str, Any]] = {
     "mert": {"restarts": 4, "directions": 1},
     "pro": {"rounds": 4, "samples": 300, "interpolate": 0.5},
     "kbmira": {"passes": 6},
+    "sa-mert": {"restarts": 4, "directions": 1},
+    "sa-mira": {"passes": 6},
+    "sa-pro": {"rounds": 4, "samples": 300, "interpolate": 0.5, "shorter": 0},
     "mira": {"passes": 5},
     "mira-hildreth": {"passes": 5, "n": 3, "decrease": 0.9},
     "mira-cp": {"passes": 4},

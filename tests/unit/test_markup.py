@@ -153,14 +153,16 @@ def test_beams_and_references(folder: Path) -> None:
     assert (forced.reached, forced.whole) == ([5, 2], [True, False])
     assert forced.pools.outputs(forced.pools.first()) == ["the house is old .", "@num@ dogs"]
     bins = made.bins(lines)
-    assert bins.lines.tolist() == [0] * 5 + [1] * 3
-    assert bins.covered.tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
+    assert (bins.groups.tolist(), bins.lines) == ([0] * 5 + [1] * 3, 2)
+    firsts = bins.first().tolist()
+    covered = [sum(end - start for start, end in bins.covered(at)) for at in firsts]
+    assert covered == [1, 2, 3, 4, 5, 1, 2, 3]
     assert (bins.sources or [])[5] == lines[1]
-    partial = made.bins(lines, potential=False)
-    whole, part = (each.core.texts(np.array([0]))[0] for each in (bins, partial))
-    assert whole == f"{part} {partial.rest(0)}".strip()
+    (part,), (whole,) = bins.core.texts(np.array([0])), bins.core.wholes(np.array([0]))
+    assert whole == f"{part} {bins.surroundings(0)[1]}".strip() and whole != part
+    assert bins.outputs(bins.first())[0] == whole
     # Every bin is a list: tuning on all of them is search-aware tuning.
-    with pytest.raises(InputError, match="references for 1"):
+    with pytest.raises(InputError, match="bins of 2 lines, but 1 references"):
         bins.against([["a"]])
     ready = bins.against([[each] for each in references])
     result = tune(ready, "mert", "bleu:tokenize=none", start=made.weights, options={"restarts": 2})
@@ -168,7 +170,7 @@ def test_beams_and_references(folder: Path) -> None:
     marked = ['<ne translation="@num@" entity="7">@num@</ne> Hunde']
     assert made.force(marked, ["7 dogs"], markup="exclusive").whole == [True]
     assert made.force(marked, ["@num@ dogs"], markup="exclusive").whole == [False]
-    steps = made.bins(lines, potential=False, forced=references)
+    steps = made.bins(lines, forced=references)
     texts = steps.core.texts(np.arange(steps.hypotheses))
     assert {"the house is old .", "@num@ dogs"} <= set(texts)
     assert all(

@@ -82,9 +82,9 @@ def test_orientation_is_to_the_last_phrase_or_to_its_block(
 
 def test_bins_hold_partial_translations(folder: Path) -> None:
     translator, weights = decoders(folder, "words")
-    bins, lines, covered = translator.bins(LINES, potential=False)
+    bins = translator.bins(LINES, 10)
+    lines = bins.lines.tolist()
     assert lines == [i for i, line in enumerate(LINES) for _ in line.split()]
-    assert covered == [n + 1 for line in LINES for n in range(len(line.split()))]
     assert np.allclose(scores(bins, weights), bins.scores, atol=1e-3)
     last = {line: place for place, line in enumerate(lines)}
     whole = [translator.translate([line])[0] for line in LINES]
@@ -93,17 +93,56 @@ def test_bins_hold_partial_translations(folder: Path) -> None:
         (text,) = bins.texts(starts[[last[line]]])
         assert text == found.text
     # With what is hoped for the rest every partial translation is as long as a whole one.
-    potential, _, _ = translator.bins(LINES[:1])
-    texts = potential.texts(np.arange(potential.hypotheses))
+    first = translator.bins(LINES[:1], 10)
+    texts = first.wholes(np.arange(first.hypotheses))
     assert all({"A", "B", "C", "D"} <= set(text.split()) for text in texts)
+
+
+def test_the_last_bin_is_the_list_of_the_best(folder: Path) -> None:
+    translator, _ = decoders(folder, "words")
+    bins, lists = translator.bins(LINES, 7), translator.nbest(LINES, 7)
+    lines = bins.lines
+    last = np.flatnonzero(np.append(lines[1:] != lines[:-1], True)).tolist()
+    whole = bins.subset(last)
+    assert whole.texts(np.arange(whole.hypotheses)) == lists.texts(np.arange(lists.hypotheses))
+    assert whole.starts.tolist() == lists.starts.tolist()
+    for part in range(3):
+        assert whole.csr()[part].tolist() == lists.csr()[part].tolist()
+
+
+def test_estimates_are_scores_with_what_is_hoped_for(folder: Path) -> None:
+    translator, weights = decoders(folder, "words")
+    own, hoped = (translator.bins(LINES, 5, future=future) for future in (False, True))
+    assert np.allclose(scores(hoped, weights), hoped.scores, atol=1e-3)
+    assert own.texts(np.arange(own.hypotheses)) == hoped.texts(np.arange(hoped.hypotheses))
+    covered = [own.extra(at).partition("\t")[0] for at in range(own.hypotheses)]
+    lengths = np.array([len(line.split()) for line in LINES])[own.lines]
+    lengths = np.repeat(lengths, np.diff(own.starts))
+    whole = np.array([each == f"0-{length}" for each, length in zip(covered, lengths, strict=True)])
+    assert np.array_equal(own.scores[whole], hoped.scores[whole])
+    # The same for all that cover the same words.
+    rests: dict[tuple[int, str], float] = {}
+    lists = np.repeat(own.lines, np.diff(own.starts))
+    for line, spans, more in zip(lists.tolist(), covered, hoped.scores - own.scores, strict=True):
+        assert rests.setdefault((line, spans), more) == pytest.approx(more, abs=1e-4)
+    assert len(rests) > len(LINES)
+
+
+def test_more_ways_show_what_was_recombined(folder: Path) -> None:
+    translator, weights = decoders(folder, "words")
+    one, all_ = (translator.bins(LINES, 5, ways=ways) for ways in (1, 1000))
+    assert all_.hypotheses > one.hypotheses
+    assert np.allclose(scores(all_, weights), all_.scores, atol=1e-3)
+    assert np.array_equal(one.scores[one.starts[:-1]], all_.scores[all_.starts[:-1]])
 
 
 def test_bins_of_a_sentence_that_is_cut_stand_behind_its_first_pieces(folder: Path) -> None:
     decoder = Decoder.phrase(folder / "words", folder / "lm.arpa")
     weights = {name: 0.1 + 0.07 * place for place, name in enumerate(decoder.dense)}
     translator = decoder.translator(list(weights.items()), [*SEARCH, ("max_words", 2.0)])
-    bins, _, covered = translator.bins(["d c b a d"], potential=False)
-    assert covered == [1, 2, 3, 4, 5]
+    bins = translator.bins(["d c b a d"], 1)
+    covered = [bins.extra(int(start)).partition("\t")[0] for start in bins.starts[:-1]]
+    assert [sum(b - a for a, b in spans(each)) for each in covered] == [1, 2, 3, 4, 5]
     assert np.allclose(scores(bins, weights), bins.scores, atol=1e-3)
     (whole,) = translator.translate(["d c b a d"])
     assert whole.pieces == 3
@@ -112,10 +151,15 @@ def test_bins_of_a_sentence_that_is_cut_stand_behind_its_first_pieces(folder: Pa
     assert texts[starts[4]] == whole.text
     first = texts[starts[1]]
     assert first and all(text.startswith(f"{first} ") for text in texts[starts[2] :])
-    potential = translator.bins(["d c b a d"])[0].texts(np.arange(bins.hypotheses))
-    rests = [bins.extra(position) for position in range(bins.hypotheses)]
+    potential = bins.wholes(np.arange(bins.hypotheses))
+    rests = [bins.extra(position).split("\t")[2] for position in range(bins.hypotheses)]
     assert potential == [f"{text} {rest}".strip() for text, rest in zip(texts, rests, strict=True)]
     assert all({"A", "B", "C", "D"} <= set(text.split()) for text in potential)
+
+
+def spans(covered: str) -> list[list[int]]:
+    """Return the spans of the extra text."""
+    return [[int(end) for end in span.split("-")] for span in covered.split(",")]
 
 
 def test_references_are_reached_or_how_far(folder: Path) -> None:
@@ -143,10 +187,8 @@ def texts_of(bins: Pools) -> list[set[str]]:
 
 def test_forced_bins_hold_the_beginnings_of_the_reference(folder: Path) -> None:
     translator, weights = decoders(folder, "words")
-    bins, lines, covered = translator.bins(
-        ["d c b a", "d c b a", "a b"], potential=False, references=["A B C D", "A B Z", "Z"]
-    )
-    assert (lines, covered) == ([0] * 4 + [1] * 4 + [2] * 2, [1, 2, 3, 4] * 2 + [1, 2])
+    bins = translator.bins(["d c b a", "d c b a", "a b"], 100, references=["A B C D", "A B Z", "Z"])
+    assert bins.lines.tolist() == [0] * 4 + [1] * 4 + [2] * 2
     assert texts_of(bins) == [
         *({"A"}, {"A B"}, {"A B C"}, {"A B C D"}),
         *({"A"}, {"A B"}, set(), set()),
@@ -169,9 +211,9 @@ def test_forced_bins_hold_nothing_that_leads_nowhere(tmp_path: Path) -> None:
     make_phrase_table(corpus, tmp_path / "words")
     estimate(tmp_path / "t", order=2).write_arpa(tmp_path / "lm.arpa")
     translator, _ = decoders(tmp_path, "words")
-    free, _, _ = translator.bins(["a b"], potential=False)
+    free = translator.bins(["a b"], 10)
     assert texts_of(free)[0] >= {"A", "A X"}
-    bins, _, _ = translator.bins(["a b"], potential=False, references=["A X"])
+    bins = translator.bins(["a b"], 10, references=["A X"])
     assert texts_of(bins) == [{"A"}, {"A X"}]
 
 

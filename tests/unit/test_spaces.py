@@ -42,7 +42,7 @@ def test_a_string_is_one_reference() -> None:
     assert strings.score(bleu, strings.first()) == lists.score(bleu, lists.first())
     assert Forests.of_lists(strings).references == lists.references
     assert Forests(Forests.of_lists(lists).core, ["x y", "v", "w"]).references == lists.references
-    bins = Bins(lists.core, [0, 0, 1], [1, 2, 1]).against(["x y", "v"])
+    bins = Bins.of_lists(lists, [0, 0, 1]).against(["x y", "v"])
     assert bins.references == [["x y"], ["x y"], ["v"]]
     with pytest.raises(InputError, match="a string in place of references"):
         made(references="xyz")

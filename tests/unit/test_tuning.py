@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from twins.lists import NAMES, Array, WordOverlap, counted, learnable
-from twins.quick import QUICK
+from twins.quick import ON_LISTS, QUICK
 
 from tunesmith import (
-    PRESETS,
     Bins,
     Forests,
     InputError,
@@ -272,39 +271,41 @@ def test_every_fold_is_scored_with_its_own_weights() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        np.repeat(np.arange(4), 3),
-        # Bins of a line that lie apart, and lines without any.
-        np.tile([7, 0, 3, 4], 3),
+        [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3],
         [0, 1, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3],
     ],
-    ids=["in order", "apart", "uneven"],
+    ids=["even", "uneven"],
 )
 @pytest.mark.parametrize("folds", [2, 4])
 def test_folds_never_split_the_bins_of_a_line(lines: Any, folds: int) -> None:
     lists = learnable(1)
-    bins = Bins(lists.core, lines, np.ones(12), lists.references)
-    own = {line: np.flatnonzero(np.asarray(lines) == line) for line in set(np.asarray(lines))}
+    bins = Bins.of_lists(replace_references(lists, lines), lines)
     stay = Stay(GOOD)
     result = tune(bins, tuner=stay, folds=folds, seed=2)
     left_out: list[int] = []
     for task in stay.tasks[1:]:
-        learnt = Counter(task.spaces.groups.tolist())
+        learnt = Counter(int(named[0]) for named in task.spaces.references or [])
         # A line is there with all of its bins, or not at all.
-        assert all(count == len(own[line]) for line, count in learnt.items())
-        left_out += [int(line) for line in own if line not in learnt]
+        assert all(count == lines.count(line) for line, count in learnt.items())
+        left_out += [line for line in range(4) if line not in learnt]
     assert len(stay.tasks) == 1 + folds
     # Every line is held out once.
-    assert sorted(left_out) == sorted(map(int, own))
+    assert sorted(left_out) == [0, 1, 2, 3]
     assert result.significance["on"] == "folds" and result.changed["sentences"] == 4
 
 
+def replace_references(lists: Pools, lines: list[int]) -> Pools:
+    """Return lists whose references name the line that they belong to."""
+    return Pools(lists.core, [[str(line)] for line in lines])
+
+
 def test_every_fold_of_bins_is_scored_with_its_own_weights() -> None:
-    lists, lines = learnable(1), np.tile([5, 0, 3, 4], 3)
-    bins = Bins(lists.core, lines, np.ones(12), lists.references)
+    lists, lines = learnable(1), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    bins = Bins.of_lists(lists, lines)
     result = tune(bins, "mira", folds=2, threads=1)
     chosen = np.full(12, -1)
     for part in fold_parts(4, 2, 1):
-        held = np.flatnonzero(np.isin(lines, np.unique(lines)[part]))
+        held = np.flatnonzero(np.isin(lines, part))
         rest = bins.subset([i for i in range(12) if i not in held])
         weights = tune(rest, "mira", threads=1, start=np.zeros(4)).weights
         chosen[held] = bins.best(weights)[held]
@@ -364,7 +365,7 @@ def test_limits_that_fit_nothing_are_refused() -> None:
         tune(learnable(1), "mira", fixed={"lm": np.nan})
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 def test_tuning_with_every_weight_fixed_is_refused(preset: str) -> None:
     with pytest.raises(InputError, match="fixed"):
         tune(learnable(1), preset, options=QUICK[preset], fixed={"*": 0.5})
@@ -470,7 +471,7 @@ def arrays(features: Any, starts: Any, **more: Any) -> Pools:
     return Pools.from_arrays(features, starts, names, **given)
 
 
-every_preset = pytest.mark.parametrize("preset", sorted(PRESETS))
+every_preset = pytest.mark.parametrize("preset", ON_LISTS)
 
 
 def run(preset: str, pools: Pools, metric: str = "chrf", **more: Any) -> Result:

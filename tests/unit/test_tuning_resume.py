@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 from twins.lists import Array, learnable
-from twins.quick import QUICK
+from twins.quick import ON_LISTS, QUICK
 
-from tunesmith import PRESETS, InputError, Result, tune
+from tunesmith import InputError, Result, tune
 from tunesmith.learn import selectors, updates
 from tunesmith.learn.baselines import RandomSearch
 from tunesmith.learn.gains import SENTENCE, Gain
@@ -96,7 +96,7 @@ def stop_everywhere(tmp_path: Path, **asked: Any) -> int:
     return count
 
 
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", ON_LISTS)
 def test_a_run_stopped_at_any_event_resumes_to_the_same_weights(
     tmp_path: Path, preset: str
 ) -> None:

@@ -27,6 +27,18 @@ impl Length {
         }
     }
 
+    /// The same where each reference counts with a share of its length only.
+    fn of_share(self, hypothesis: usize, references: &[usize], share: f64) -> f64 {
+        let lengths = references.iter().map(|&length| length as f64 * share);
+        let away = |length: f64| (length - hypothesis as f64).abs();
+        match self {
+            Length::Closest => lengths
+                .min_by(|a, b| away(*a).total_cmp(&away(*b)).then(a.total_cmp(b)))
+                .unwrap_or(0.0),
+            Length::Shortest | Length::Average => share * self.of(hypothesis, references),
+        }
+    }
+
     fn of(self, hypothesis: usize, references: &[usize]) -> f64 {
         let chosen = match self {
             Length::Closest => {
@@ -245,6 +257,13 @@ impl Segment for References {
         let matches = &mut matches[..self.bleu.order];
         self.ngrams.matches(&tokens, matches);
         self.row(tokens.len(), matches, out);
+    }
+
+    /// The references' n-grams all count, their length by the share (Liu & Huang 2014).
+    fn partial_stats(&self, hypothesis: &str, share: f64, out: &mut [f64]) -> bool {
+        self.stats(hypothesis, out);
+        out[1] = self.bleu.length.of_share(out[0] as usize, &self.lengths, share);
+        true
     }
 
     fn grams(&self) -> Option<&dyn Grams> {

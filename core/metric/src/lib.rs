@@ -13,7 +13,7 @@ mod tokenize;
 pub use bleu::{Bleu, Length};
 pub use chrf::Chrf;
 pub use column::{Mean, Ratio};
-pub use corpus::{text_stats, text_table};
+pub use corpus::{Lists, PlainLists, text_stats, text_table};
 pub use edit::{ErrorRate, Unit};
 pub use table::{Table, TableBuilder};
 pub use ter::Ter;
@@ -69,6 +69,13 @@ pub trait TextMetric: Metric {
 pub trait Segment: Send + Sync {
     /// Writes the statistics of a hypothesis over `out`.
     fn stats(&self, hypothesis: &str, out: &mut [f64]);
+
+    /// The same for a translation of a part of the sentence, with references as much shorter;
+    /// false where the metric cannot say what that means.
+    fn partial_stats(&self, hypothesis: &str, share: f64, out: &mut [f64]) -> bool {
+        let _ = (hypothesis, share, out);
+        false
+    }
 
     /// The references' n-grams, for a metric that needs to know nothing else of a hypothesis but
     /// its length: what lets a search put statistics together from those of parts.

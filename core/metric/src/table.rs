@@ -53,6 +53,17 @@ impl Table {
         &self.rows[row * self.width..(row + 1) * self.width]
     }
 
+    /// The statistics of some sentences, whose lists are `starts[i]..starts[i + 1]` here.
+    pub fn subset(&self, sentences: &[usize], starts: &[usize]) -> Table {
+        let mut part = Table { width: self.width, starts: vec![0], ..Table::default() };
+        for &sentence in sentences {
+            part.rows.extend_from_slice(self.rows(sentence));
+            part.of.extend_from_slice(self.of(starts[sentence]..starts[sentence + 1]));
+            part.starts.push(part.rows.len() / self.width);
+        }
+        part
+    }
+
     /// The table of sentences whose lists were built apart.
     pub(crate) fn join(width: usize, lists: Vec<Rows>) -> Self {
         let mut table = Table { width, starts: vec![0], ..Table::default() };

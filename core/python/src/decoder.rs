@@ -12,10 +12,11 @@ use tunesmith_lm::Model as Lm;
 use tunesmith_rules::Table;
 use tunesmith_search::features::Collected;
 use tunesmith_search::{
-    Beam, Decode, Input, Markup, Named, Partial, Reading, Stop, Weights, decode, force, hiero,
-    phrase,
+    Beam, Decode, Input, Markup, Named, Reading, Stop, Weights, decode, force, hiero, phrase,
 };
-use tunesmith_space::{FeatureSum, Forests as CoreForests, Hypothesis, PoolsBuilder};
+use tunesmith_space::{
+    FeatureSum, Forests as CoreForests, Hypothesis, Pools as CorePools, PoolsBuilder,
+};
 use tunesmith_text::{Error, Names, Watch};
 
 use crate::error::{Failure, py_err};
@@ -408,7 +409,7 @@ impl Translator {
     /// the last bin of a line is the list of its `k` best whole translations. Features are those of
     /// the score, or with `future` those of the estimate. What surrounds a text in the whole
     /// translation that it may become is in its extra text: the spans it covers, what stands before
-    /// it, what stands behind it, with tabs between them. Also the number of bins of each line.
+    /// it, what stands behind it, with tabs between them.
     /// With `references` only what leads to them, or to a part of them, is kept, and nothing of it
     /// is lost.
     #[pyo3(signature = (lines, k, ways=1, future=false, threads=0, markup="none",
@@ -424,7 +425,7 @@ impl Translator {
         threads: usize,
         markup: &str,
         references: Option<Vec<String>>,
-    ) -> PyResult<(Pools, Vec<usize>)> {
+    ) -> PyResult<Pools> {
         let watch = Watch::default();
         let inputs = inputs(&lines, markup, &watch)?;
         let pairs: Vec<_> = match &references {
@@ -434,7 +435,7 @@ impl Translator {
             }
         };
         let beam = Beam { ways, list: k };
-        let (pools, bins) =
+        let (pools, found) =
             self.pools(py, &watch, threads, &pairs, |(input, reference), list| {
                 let mut collected = self.collected();
                 let found = match reference {
@@ -446,8 +447,10 @@ impl Translator {
                 };
                 let bins = found.bins(beam, &mut collected)?;
                 let mut sum = FeatureSum::default();
-                for bin in &bins {
-                    list.sentence(None);
+                // A blank line has no bins, but a list all the same.
+                let none = [Vec::new()];
+                for bin in if bins.is_empty() { &none[..] } else { &bins } {
+                    list.bin(0);
                     for partial in bin {
                         sum.extend(partial.features.iter().copied());
                         if future {
@@ -460,17 +463,21 @@ impl Translator {
                                 true => partial.estimate,
                                 false => partial.score,
                             })),
-                            extra: &surroundings(partial),
+                            extra: &CorePools::surround(
+                                &partial.covered,
+                                &partial.before,
+                                &partial.after,
+                            ),
                             ..Hypothesis::default()
                         });
                     }
                 }
                 list.names = collected.names;
-                Some(bins.len())
+                Some(())
             })?;
-        let bins: Option<Vec<usize>> = bins.into_iter().collect();
-        let bins = bins.ok_or_else(|| only_phrases("can be forced to a reference"))?;
-        Ok((pools, bins))
+        let found: Option<Vec<()>> = found.into_iter().collect();
+        found.ok_or_else(|| only_phrases("can be forced to a reference"))?;
+        Ok(pools)
     }
 
     /// Everything that was found for each line.
@@ -510,13 +517,6 @@ fn pairs<'i, 'a>(
         ));
     }
     Ok(inputs.iter().zip(references).collect())
-}
-
-/// Where a partial translation stands, as text.
-fn surroundings(partial: &Partial) -> String {
-    let spans = partial.covered.iter().map(|span| format!("{}-{}", span.start, span.end));
-    let spans = spans.collect::<Vec<_>>().join(",");
-    format!("{spans}\t{}\t{}", partial.before, partial.after)
 }
 
 fn only_phrases(what: &str) -> PyErr {

@@ -113,8 +113,8 @@ impl Learner {
         batch: usize,
         epoch: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        if order.iter().any(|&sentence| sentence as usize >= corpus.sentences()) {
-            return Err(PyValueError::new_err("the order names a sentence that is not there"));
+        if order.iter().any(|&line| line as usize >= corpus.lines()) {
+            return Err(PyValueError::new_err("the order names a line that is not there"));
         }
         let result = py.detach(|| {
             let pass = Pass {
@@ -211,7 +211,7 @@ impl Learner {
         })
     }
 
-    /// One pass in the given order of sentences. Returns what was seen on the way.
+    /// One pass in the given order of lines. Returns what was seen on the way.
     fn run<'py>(
         &mut self,
         py: Python<'py>,
@@ -223,23 +223,23 @@ impl Learner {
         self.pass(py, &corpus, &order, self.batch, epoch)
     }
 
-    /// One step on what a decoder has just found for some sentences, which see the same weights;
-    /// `spaces` come from `take`.
+    /// One step on what a decoder has just found for some lines, which see the same weights; of a
+    /// single line, a step on each of its bins. `spaces` come from `take`.
     fn visit<'py>(
         &mut self,
         py: Python<'py>,
         spaces: Spaces<'_>,
         table: Statistics<'_>,
-        sentences: PyReadonlyArray1<'_, u32>,
+        lines: PyReadonlyArray1<'_, u32>,
         epoch: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
         let part =
             Corpus::new(&spaces, &table, self.metric.get(), self.model.weights().len())?.shared();
-        let order = sentences.as_slice()?.to_vec();
-        if order.len() != part.sentences() {
-            return Err(PyValueError::new_err("one number for each sentence that was found"));
+        let order = lines.as_slice()?.to_vec();
+        if order.len() != part.lines() {
+            return Err(PyValueError::new_err("one number for each line that was found"));
         }
-        let corpus = PartCorpus::new(part, &order, self.corpus.sentences());
+        let corpus = PartCorpus::new(part, &order, self.corpus.lines());
         let corpus: Arc<dyn CoreCorpus> = Arc::new(corpus);
         self.pass(py, &corpus, &order, order.len(), epoch)
     }
@@ -433,16 +433,17 @@ fn gain_of(
         _ => return Err(PyValueError::new_err("gain_scale is one, length or background")),
     };
     let mut first = Vec::new();
-    let mut words = vec![0.0; corpus.sentences()];
-    for (sentence, words) in words.iter_mut().enumerate() {
-        if let Some((row, count)) = corpus.first(sentence, weights) {
+    let mut words = vec![0.0; corpus.lines()];
+    for (line, words) in words.iter_mut().enumerate() {
+        let last = corpus.of_line(line).last();
+        if let Some((row, count)) = last.and_then(|space| corpus.first(space, weights)) {
             first.extend(row);
             *words = count as f64;
         }
     }
     let lengths = match lengths {
-        Some(lengths) if lengths.len() == corpus.sentences() => lengths,
-        Some(_) => return Err(PyValueError::new_err("one length per sentence")),
+        Some(lengths) if lengths.len() == corpus.lines() => lengths,
+        Some(_) => return Err(PyValueError::new_err("one length per line")),
         None => words,
     };
     Ok(Gain::new(metric.get().inner(), kind, scale, lengths, &first))
@@ -538,14 +539,14 @@ impl Sampler {
         let gain = match chosen {
             None => Gain::sentence(metric.inner()),
             Some(chosen) => {
-                if chosen.shape() != [self.corpus.sentences(), metric.inner().width()] {
-                    return Err(PyValueError::new_err("a row of statistics for every sentence"));
+                if chosen.shape() != [self.corpus.lines(), metric.inner().width()] {
+                    return Err(PyValueError::new_err("a row of statistics for every line"));
                 }
                 Gain::among(metric.inner(), chosen.as_slice()?.to_vec())
             }
         };
         let rows = threads::run(py, threads, move || {
-            let order: Vec<u32> = (0..corpus.sentences() as u32).collect();
+            let order: Vec<u32> = (0..corpus.lines() as u32).collect();
             let pass = Pass {
                 corpus: corpus.as_ref(),
                 selector: selector.as_ref(),

@@ -1,11 +1,13 @@
 //! `Pools`: candidate lists of a corpus.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
-use tunesmith_metric::text_table;
+use tunesmith_metric::{Lists, PlainLists, text_table};
 use tunesmith_space::{Hypothesis, Pools as CorePools, PoolsBuilder};
 
 use crate::error::py_err;
@@ -81,6 +83,18 @@ impl Pools {
         self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// The given positions, each checked.
+    fn places<'a>(
+        &'a self,
+        positions: &'a PyReadonlyArray1<'_, i64>,
+    ) -> PyResult<impl Iterator<Item = PyResult<usize>> + 'a> {
+        let places = positions.as_slice()?.iter();
+        Ok(places.map(|&position| match usize::try_from(position) {
+            Ok(place) if place < self.inner().hypotheses() => Ok(place),
+            _ => Err(PyIndexError::new_err(format!("hypothesis {position}"))),
+        }))
+    }
+
     fn check(&self, sentence: usize) -> PyResult<()> {
         if sentence < self.inner().sentences() {
             Ok(())
@@ -93,13 +107,39 @@ impl Pools {
     }
 }
 
+/// Bins as statistics see them.
+struct Bins<'p> {
+    pools: &'p CorePools,
+    /// Of each line, where translations are held against a part of the references.
+    words: Option<Vec<usize>>,
+}
+
+impl Lists for Bins<'_> {
+    fn starts(&self) -> &[usize] {
+        self.pools.starts()
+    }
+
+    fn of_line(&self, line: usize) -> Range<usize> {
+        self.pools.lists(line)
+    }
+
+    fn text(&self, hypothesis: usize) -> (Cow<'_, str>, Option<f64>) {
+        let Some(words) = &self.words else { return (self.pools.whole(hypothesis).into(), None) };
+        let list = self.pools.starts().partition_point(|&start| start <= hypothesis) - 1;
+        let all = words[self.pools.line(list)].max(1);
+        let share = self.pools.covered(hypothesis) as f64 / all as f64;
+        (self.pools.text(hypothesis).into(), Some(share))
+    }
+}
+
 #[pymethods]
 impl Pools {
     /// From arrays: `starts` (S+1), texts (H), features as CSR over `names`; and what a list may
-    /// have besides: scores, columns by name, extras (H each), keys (S).
+    /// have besides: scores, columns by name, extras (H each), keys (S); for bins the line of each
+    /// list (S).
     #[staticmethod]
     #[pyo3(signature = (starts, texts, rows, ids, values, names, scores=None, columns=Vec::new(),
-        keys=Vec::new(), extras=Vec::new()))]
+        keys=Vec::new(), extras=Vec::new(), lines=Vec::new()))]
     #[allow(clippy::too_many_arguments)]
     fn from_arrays(
         starts: PyReadonlyArray1<'_, i64>,
@@ -112,6 +152,7 @@ impl Pools {
         columns: Vec<(String, Vec<f64>)>,
         keys: Vec<String>,
         extras: Vec<String>,
+        lines: Vec<usize>,
     ) -> PyResult<Self> {
         let starts = starts.as_slice()?;
         let (rows, ids, values) = (rows.as_slice()?, ids.as_slice()?, values.as_slice()?);
@@ -142,6 +183,11 @@ impl Pools {
         {
             return wrong("columns and extras want a value per hypothesis, keys one per sentence");
         }
+        let in_order = lines.first().is_none_or(|&first| first == 0)
+            && lines.windows(2).all(|pair| pair[1] == pair[0] || pair[1] == pair[0] + 1);
+        if !(lines.is_empty() || keys.is_empty() && lines.len() + 1 == starts.len() && in_order) {
+            return wrong("lines want one number per list, from 0 on, without gaps; and no keys");
+        }
         let mut builder = PoolsBuilder::default();
         for name in &names {
             builder.names.intern(name);
@@ -156,7 +202,10 @@ impl Pools {
         let mut features: Vec<(u32, f32)> = Vec::new();
         let mut cells: Vec<f64> = Vec::new();
         for (sentence, window) in starts.windows(2).enumerate() {
-            builder.sentence(keys.get(sentence).map(String::as_str));
+            match lines.get(sentence) {
+                Some(&line) => builder.bin(line),
+                None => builder.sentence(keys.get(sentence).map(String::as_str)),
+            }
             for hypothesis in window[0] as usize..window[1] as usize {
                 features.clear();
                 cells.clear();
@@ -196,6 +245,22 @@ impl Pools {
     fn subset(&self, py: Python<'_>, sentences: Vec<usize>) -> PyResult<Self> {
         sentences.iter().try_for_each(|&sentence| self.check(sentence))?;
         Ok(Pools::new(py.detach(|| self.inner().subset(&sentences))))
+    }
+
+    /// Lists of one hypothesis each, or of none where the position is -1.
+    fn picked(&self, positions: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        let pools = self.inner();
+        let positions = positions.as_slice()?;
+        if positions.len() != pools.sentences() {
+            return Err(PyValueError::new_err("one position for each list"));
+        }
+        let place = |(list, &position): (usize, &i64)| match usize::try_from(position) {
+            Ok(place) if pools.list(list).contains(&place) => Ok(Some(place)),
+            Err(_) if position == -1 => Ok(None),
+            _ => Err(PyIndexError::new_err(format!("hypothesis {position} of list {list}"))),
+        };
+        let places: Vec<_> = positions.iter().enumerate().map(place).collect::<PyResult<_>>()?;
+        Ok(Pools::new(pools.picked(&places)))
     }
 
     #[getter]
@@ -245,6 +310,14 @@ impl Pools {
     #[getter]
     fn keys(&self) -> Vec<String> {
         self.inner().keys.clone()
+    }
+
+    /// The line of each list: several have the same where they are the bins of a search.
+    #[getter]
+    fn lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let pools = self.inner();
+        let lines = (0..pools.sentences()).map(|list| pools.line(list) as i64);
+        lines.collect::<Vec<_>>().into_pyarray(py)
     }
 
     #[getter]
@@ -297,17 +370,14 @@ impl Pools {
 
     /// Texts of the hypotheses at the given positions of the whole.
     fn texts(&self, positions: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<&str>> {
-        positions
-            .as_slice()?
-            .iter()
-            .map(|&position| {
-                if (0..self.inner().hypotheses() as i64).contains(&position) {
-                    Ok(self.inner().text(position as usize))
-                } else {
-                    Err(PyIndexError::new_err(format!("hypothesis {position}")))
-                }
-            })
-            .collect()
+        let pools = self.inner();
+        self.places(&positions)?.map(|place| Ok(pools.text(place?))).collect()
+    }
+
+    /// The whole translations that partial ones at the given positions may become.
+    fn wholes(&self, positions: PyReadonlyArray1<'_, i64>) -> PyResult<Vec<String>> {
+        let pools = self.inner();
+        self.places(&positions)?.map(|place| Ok(pools.whole(place?))).collect()
     }
 
     /// Whatever the format keeps behind the score of a hypothesis.
@@ -317,6 +387,20 @@ impl Pools {
         } else {
             Err(PyIndexError::new_err(format!("hypothesis {position}")))
         }
+    }
+
+    /// The texts of all hypotheses, or what the format keeps behind their scores, each with a line
+    /// break behind it.
+    #[pyo3(signature = (extras=false))]
+    fn packed<'py>(&self, py: Python<'py>, extras: bool) -> Bound<'py, PyArray1<u8>> {
+        let pools = self.inner();
+        let mut bytes = Vec::new();
+        for hypothesis in 0..pools.hypotheses() {
+            let text = if extras { pools.extra(hypothesis) } else { pools.text(hypothesis) };
+            bytes.extend_from_slice(text.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes.into_pyarray(py)
     }
 
     /// Features of one hypothesis by name.
@@ -374,31 +458,41 @@ impl Pools {
             .into_pyarray(py))
     }
 
-    /// Statistics of every hypothesis; `references[i]` are the references of sentence i.
-    #[pyo3(signature = (metric, references, threads=0))]
+    /// Statistics of every hypothesis; `references[i]` are the references of line i. Partial
+    /// translations in bins count as the whole ones that they may become; or with `words`, the
+    /// number of words of each line, as translations of a part of it. `None` where the metric cannot
+    /// score parts.
+    #[pyo3(signature = (metric, references, threads=0, words=None))]
     fn table(
         &self,
         py: Python<'_>,
         metric: &Metric,
         references: Vec<Vec<String>>,
         threads: usize,
-    ) -> PyResult<Table> {
+        words: Option<Vec<usize>>,
+    ) -> PyResult<Option<Table>> {
         let Some(text) = metric.text() else {
             return Err(PyValueError::new_err("this metric reads numbers, not text"));
         };
-        if references.len() != self.inner().sentences() {
-            return Err(PyValueError::new_err(format!(
-                "{} lists, but references for {}",
-                self.inner().sentences(),
-                references.len()
-            )));
+        let lines = self.inner().lines();
+        for (given, what) in [
+            (references.len(), "references"),
+            (words.as_ref().map_or(lines, Vec::len), "numbers of words"),
+        ] {
+            if given != lines {
+                return Err(PyValueError::new_err(format!("{lines} lines, but {given} {what}")));
+            }
         }
         let pools = Arc::clone(self.inner());
-        let table = threads::run(py, threads, move || {
-            text_table(&*text, pools.starts(), |at| pools.text(at), &references)
+        let table = threads::run(py, threads, move || match pools.is_binned() {
+            true => text_table(&*text, &Bins { pools: &pools, words }, &references),
+            false => {
+                let lists = PlainLists(pools.starts(), |at| pools.text(at));
+                text_table(&*text, &lists, &references)
+            }
         })?;
         metric.check()?;
-        Ok(Table::new(table, self.inner().starts().to_vec()))
+        Ok(table.map(|table| Table::new(table, self.inner().starts().to_vec())))
     }
 
     /// Statistics of one chosen hypothesis per sentence (zeros where the choice is -1).

@@ -300,8 +300,9 @@ impl Translated<'_> {
             self.join(&mut parts);
         }
         let mut bins = parts.concat();
-        if let Some(last) = bins.last_mut() {
-            let words = last.first().and_then(|one| one.covered.last()).map_or(0, |span| span.end);
+        // Of a forced search that does not reach the end it stays empty.
+        if let Some(last) = bins.last_mut().filter(|last| !last.is_empty()) {
+            let words = last[0].covered.last().map_or(0, |span| span.end);
             let all = 0..words;
             last.clear();
             last.extend(self.best(beam.list, true, collected).into_iter().map(|one| Partial {

@@ -1,5 +1,6 @@
 //! Where the search spaces of a corpus come from.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -11,9 +12,25 @@ use tunesmith_space::{
 
 use crate::gain::Worth;
 
-/// The search spaces of a corpus, sentence by sentence.
+/// The search spaces of a corpus. A line has one space, or one for each bin of its search.
 pub trait Corpus: Send + Sync {
+    /// Number of spaces.
     fn sentences(&self) -> usize;
+
+    /// Number of lines.
+    fn lines(&self) -> usize {
+        self.sentences()
+    }
+
+    /// The line of a space.
+    fn line(&self, sentence: usize) -> usize {
+        sentence
+    }
+
+    /// The spaces of a line: of several, the last is that of whole translations.
+    fn of_line(&self, line: usize) -> Range<usize> {
+        line..line + 1
+    }
 
     /// There is no hypothesis.
     fn is_blank(&self, sentence: usize) -> bool;
@@ -64,6 +81,18 @@ impl Corpus for ListCorpus {
         self.pools.sentences()
     }
 
+    fn lines(&self) -> usize {
+        self.pools.lines()
+    }
+
+    fn line(&self, sentence: usize) -> usize {
+        self.pools.line(sentence)
+    }
+
+    fn of_line(&self, line: usize) -> Range<usize> {
+        self.pools.lists(line)
+    }
+
     fn is_blank(&self, sentence: usize) -> bool {
         self.pools.list(sentence).is_empty()
     }
@@ -94,39 +123,48 @@ impl Corpus for ListCorpus {
     }
 }
 
-/// Some sentences of a larger corpus, by their numbers there: what a decoder has just found for
-/// them. There is nothing at the others.
+/// What a decoder has just found for some lines of a larger corpus. There is nothing at the others.
 pub struct PartCorpus {
     part: Arc<dyn Corpus>,
-    /// Where in the part the sentences are.
+    /// The number of each line of the part in the larger corpus.
+    numbers: Vec<u32>,
+    /// Where in the part these are.
     places: FxHashMap<usize, usize>,
-    sentences: usize,
+    lines: usize,
 }
 
 impl PartCorpus {
-    /// `numbers[i]` is the number of the part's sentence i among `sentences`.
-    pub fn new(part: Arc<dyn Corpus>, numbers: &[u32], sentences: usize) -> Self {
+    /// `numbers[i]` is the number of the part's line i among `lines`.
+    pub fn new(part: Arc<dyn Corpus>, numbers: &[u32], lines: usize) -> Self {
         let numbered = numbers.iter().enumerate();
         let places = numbered.map(|(place, &number)| (number as usize, place)).collect();
-        PartCorpus { part, places, sentences }
-    }
-
-    fn place(&self, sentence: usize) -> usize {
-        self.places[&sentence]
+        PartCorpus { part, numbers: numbers.to_vec(), places, lines }
     }
 }
 
 impl Corpus for PartCorpus {
     fn sentences(&self) -> usize {
-        self.sentences
+        self.part.sentences()
+    }
+
+    fn lines(&self) -> usize {
+        self.lines
+    }
+
+    fn line(&self, sentence: usize) -> usize {
+        self.numbers[self.part.line(sentence)] as usize
+    }
+
+    fn of_line(&self, line: usize) -> Range<usize> {
+        self.places.get(&line).map_or(0..0, |&place| self.part.of_line(place))
     }
 
     fn is_blank(&self, sentence: usize) -> bool {
-        self.places.get(&sentence).is_none_or(|&place| self.part.is_blank(place))
+        self.part.is_blank(sentence)
     }
 
     fn space<'a>(&'a self, sentence: usize, worth: Worth) -> Box<dyn Space + 'a> {
-        self.part.space(self.place(sentence), worth)
+        self.part.space(sentence, worth)
     }
 
     fn is_searched(&self) -> bool {
@@ -134,11 +172,11 @@ impl Corpus for PartCorpus {
     }
 
     fn ids(&self, sentence: usize, show: &mut dyn FnMut(&[u32])) {
-        self.part.ids(self.place(sentence), show);
+        self.part.ids(sentence, show);
     }
 
     fn first(&self, sentence: usize, weights: &[f64]) -> Option<(Vec<f64>, usize)> {
-        self.part.first(self.place(sentence), weights)
+        self.part.first(sentence, weights)
     }
 }
 

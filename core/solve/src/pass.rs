@@ -25,8 +25,9 @@ pub struct Observed {
     pub spread: (f64, f64),
 }
 
-/// The parts of a pass. Sentences are visited in `order`, `batch` at a time; those of a batch see
-/// the same weights.
+/// The parts of a pass. Lines are visited in `order`, `batch` at a time; those of a batch see the
+/// same weights. Where a line has several spaces, each of them is a step of its own, unless lines are
+/// taken together.
 pub struct Pass<'a> {
     pub corpus: &'a dyn Corpus,
     pub selector: &'a dyn Selector,
@@ -83,17 +84,45 @@ struct Sums {
 
 impl Pass<'_> {
     fn visit<'b>(&'b self, group: usize, sentence: usize, gain: &Gain) -> Visit<'b> {
+        let line = self.corpus.line(sentence);
+        let place = sentence - self.corpus.of_line(line).start;
         Visit {
-            space: self.corpus.space(sentence, gain.worth(sentence)),
+            space: self.corpus.space(sentence, gain.worth(line)),
             sentence,
             group: group as u32,
-            rng: Rng::new(self.seed, self.epoch, sentence as u64),
+            // No corpus has so many lines that a line and a place in it could be mistaken for
+            // others.
+            rng: Rng::new(self.seed, self.epoch, line as u64 + ((place as u64) << 40)),
             oracle: None,
             prediction: None,
-            scale: gain.scale(sentence),
+            scale: gain.scale(line),
             best: None,
             spread: 0.0,
         }
+    }
+
+    /// The spaces that are not empty, in the order of their lines, and where each step ends.
+    fn steps(&self) -> (Vec<usize>, Vec<usize>) {
+        let (mut spaces, mut ends) = (Vec::new(), Vec::new());
+        let mut lines = 0;
+        for &line in self.order {
+            let before = spaces.len();
+            let all = self.corpus.of_line(line as usize);
+            spaces.extend(all.filter(|&space| !self.corpus.is_blank(space)));
+            if spaces.len() == before {
+                continue;
+            }
+            lines += 1;
+            match self.batch {
+                0 | 1 => ends.extend(before + 1..=spaces.len()),
+                batch if lines % batch == 0 => ends.push(spaces.len()),
+                _ => {}
+            }
+        }
+        if ends.last().copied().unwrap_or(0) < spaces.len() {
+            ends.push(spaces.len());
+        }
+        (spaces, ends)
     }
 
     /// Runs the pass. Empty lists are passed over. A stop asked for by `interrupted` is an error.
@@ -106,15 +135,13 @@ impl Pass<'_> {
     ) -> Result<Observed, Fault> {
         let mut observed = Observed::default();
         let mut sums = Sums::default();
-        let present: Vec<usize> = self
-            .order
-            .iter()
-            .map(|&sentence| sentence as usize)
-            .filter(|&sentence| !self.corpus.is_blank(sentence))
-            .collect();
+        let (spaces, ends) = self.steps();
         let scored = self.selector.reads_weights() || gain.is_wide() || self.corpus.is_searched();
         update.begin_pass(model, scored);
-        for sentences in present.chunks(self.batch.max(1)) {
+        let mut start = 0;
+        for end in ends {
+            let sentences = &spaces[start..end];
+            start = end;
             if interrupted() {
                 return Err("interrupted".into());
             }
@@ -138,7 +165,11 @@ impl Pass<'_> {
                 let Some(best) = visit.best else { continue };
                 let space = visit.space.as_ref();
                 let oracle = visit.oracle.unwrap_or(best);
-                gain.observe(visit.sentence, space.stats(best), space.stats(oracle));
+                let line = self.corpus.line(visit.sentence);
+                // A partial translation is no output that others could be seen in the context of.
+                if visit.sentence + 1 == self.corpus.of_line(line).end {
+                    gain.observe(line, space.stats(best), space.stats(oracle));
+                }
                 sums.add(visit, best);
             }
         }
@@ -178,8 +209,7 @@ pub fn sample_rows(pass: &Pass<'_>, model: &Model, gain: &Gain) -> Result<Rows, 
         .par_chunks(32)
         .map(|chunk| {
             let mut rows = Rows::default();
-            for &sentence in chunk {
-                let sentence = sentence as usize;
+            for sentence in chunk.iter().flat_map(|&line| pass.corpus.of_line(line as usize)) {
                 if pass.corpus.is_blank(sentence) {
                     continue;
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{FEATURES, forests_without_ties};
 use proptest::prelude::*;
-use tunesmith_metric::{Bleu, Metric, text_stats, text_table};
+use tunesmith_metric::{Bleu, Metric, PlainLists, text_stats, text_table};
 use tunesmith_solve::{
     Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Objective, Worth,
     consensus, expected_gain, forest_consensus, forest_expect,
@@ -36,7 +36,9 @@ fn corpus(forests: Vec<Forest>) -> Forests {
 }
 
 fn list_corpus(pools: Pools, references: &[Vec<String>]) -> ListCorpus {
-    let table = text_table(&Bleu::default(), pools.starts(), |at| pools.text(at), references);
+    let table =
+        text_table(&Bleu::default(), &PlainLists(pools.starts(), |at| pools.text(at)), references)
+            .unwrap();
     ListCorpus::new(Arc::new(pools), Arc::new(table))
 }
 

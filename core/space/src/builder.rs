@@ -37,6 +37,17 @@ pub struct PoolsBuilder {
 impl PoolsBuilder {
     /// Opens the list of the next sentence.
     pub fn sentence(&mut self, key: Option<&str>) {
+        self.list(key, None);
+    }
+
+    /// Opens the next bin of a line; all lists are bins then, and lines come in order.
+    pub fn bin(&mut self, line: usize) {
+        self.list(None, Some(line as u32));
+    }
+
+    /// Opens a list, of a line where it is a bin.
+    pub(crate) fn list(&mut self, key: Option<&str>, line: Option<u32>) {
+        self.pools.lines.extend(line);
         self.pools.starts.push(self.pools.hypotheses());
         self.dense = None;
         if let Some(key) = key {
@@ -102,6 +113,21 @@ impl PoolsBuilder {
         pools.cells.resize(pools.scores.len() * width, f64::NAN);
     }
 
+    /// Adds a hypothesis of lists with the same features and columns to the open list.
+    pub(crate) fn copy(&mut self, from: &Pools, hypothesis: usize, columns: usize) {
+        let (ids, values) = from.features(hypothesis);
+        let features: Vec<(u32, f32)> = ids.iter().copied().zip(values.iter().copied()).collect();
+        let score = from.score(hypothesis);
+        self.push(Hypothesis {
+            text: from.text(hypothesis),
+            dense: &[],
+            features: &features,
+            score: (!score.is_nan()).then_some(score),
+            extra: from.extra(hypothesis),
+            columns: &from.cells[hypothesis * columns..(hypothesis + 1) * columns],
+        });
+    }
+
     /// Lists of sentences with the ids that features have in `names`, which keeps them to itself.
     pub fn joined(lists: &[PoolsBuilder], names: &mut Names) -> Pools {
         let mut all = PoolsBuilder { names: std::mem::take(names), ..PoolsBuilder::default() };
@@ -117,6 +143,8 @@ impl PoolsBuilder {
         let map: Vec<u32> = other.names.iter().map(|name| self.names.intern(name)).collect();
         let (pools, from) = (&mut self.pools, &other.pools);
         let (hypotheses, values, ids) = (pools.scores.len(), pools.values.len(), pools.ids.len());
+        let lines = pools.lines.last().map_or(0, |&line| line + 1);
+        pools.lines.extend(from.lines.iter().map(|line| lines + line));
         pools.starts.extend(from.starts.iter().map(|start| hypotheses + start));
         if pools.rows.is_empty() {
             pools.rows.push(0);
@@ -148,6 +176,7 @@ impl PoolsBuilder {
     pub(crate) fn clear(&mut self) {
         let pools = &mut self.pools;
         pools.keys.clear();
+        pools.lines.clear();
         pools.starts.clear();
         pools.rows.clear();
         pools.heads.clear();
@@ -162,9 +191,16 @@ impl PoolsBuilder {
         (self.dense, self.unsorted) = (None, false);
     }
 
-    pub(crate) fn same(&self, position: usize, text: &str, features: &[(u32, f32)]) -> bool {
+    pub(crate) fn same(
+        &self,
+        position: usize,
+        text: &str,
+        covered: Option<&str>,
+        features: &[(u32, f32)],
+    ) -> bool {
         let (ids, values) = self.pools.features(position);
         self.pools.text(position) == text
+            && covered.is_none_or(|covered| self.pools.surroundings(position).0 == covered)
             && ids.len() == features.len()
             && ids.iter().zip(values).zip(features).all(|((&id, &value), &(other, twin))| {
                 id == other && value.to_bits() == twin.to_bits()
@@ -176,6 +212,7 @@ impl PoolsBuilder {
         pools.names = std::mem::take(&mut self.names);
         pools.columns = std::mem::take(&mut self.columns);
         pools.starts.push(pools.scores.len());
+        assert!(pools.lines.is_empty() || pools.lines.len() + 1 == pools.starts.len());
         if pools.rows.is_empty() {
             pools.rows.push(0);
         }

@@ -19,6 +19,9 @@ pub struct Pools {
     pub columns: Names,
     /// A label per sentence where the format has one (an utterance id); empty otherwise.
     pub keys: Vec<String>,
+    /// The line of each list, in ascending order without gaps; empty where every list has a line
+    /// to itself.
+    pub(crate) lines: Vec<u32>,
     pub(crate) starts: Vec<usize>,
     /// Where the values of each row begin; one more than rows.
     pub(crate) rows: Vec<usize>,
@@ -50,6 +53,31 @@ impl Pools {
     /// The hypotheses of a sentence, as positions in the whole.
     pub fn list(&self, sentence: usize) -> Range<usize> {
         self.starts[sentence]..self.starts[sentence + 1]
+    }
+
+    /// Number of lines. A line has several lists where they are the bins of a search.
+    pub fn lines(&self) -> usize {
+        self.lines.last().map_or(self.sentences(), |&line| line as usize + 1)
+    }
+
+    /// The line that a list belongs to.
+    pub fn line(&self, list: usize) -> usize {
+        self.lines.get(list).map_or(list, |&line| line as usize)
+    }
+
+    /// The lists of a line.
+    pub fn lists(&self, line: usize) -> Range<usize> {
+        if self.lines.is_empty() {
+            return line..line + 1;
+        }
+        let start = self.lines.partition_point(|&other| (other as usize) < line);
+        let count = self.lines[start..].iter().take_while(|&&other| other as usize == line).count();
+        start..start + count
+    }
+
+    /// Whether several lists may belong to a line.
+    pub fn is_binned(&self) -> bool {
+        !self.lines.is_empty()
     }
 
     pub fn starts(&self) -> &[usize] {
@@ -108,6 +136,44 @@ impl Pools {
         if self.extras.is_empty() { "" } else { self.extras.get(hypothesis) }
     }
 
+    /// Of a partial translation in a bin: what it covers, what stands before it in the whole
+    /// translation that it may become, and what stands behind it. See [`Pools::surround`].
+    pub fn surroundings(&self, hypothesis: usize) -> (&str, &str, &str) {
+        let mut parts = self.extra(hypothesis).splitn(3, '\t');
+        let mut next = || parts.next().unwrap_or_default();
+        (next(), next(), next())
+    }
+
+    /// Surroundings as the extra text of a hypothesis.
+    pub fn surround(covered: &[Range<usize>], before: &str, behind: &str) -> String {
+        let spans: Vec<String> =
+            covered.iter().map(|span| format!("{}-{}", span.start, span.end)).collect();
+        format!("{}\t{before}\t{behind}", spans.join(","))
+    }
+
+    /// The whole translation that a partial one in a bin may become.
+    pub fn whole(&self, hypothesis: usize) -> String {
+        let (_, before, behind) = self.surroundings(hypothesis);
+        let mut whole = String::with_capacity(before.len() + behind.len() + 64);
+        for part in [before, self.text(hypothesis), behind] {
+            if !whole.is_empty() && !part.is_empty() {
+                whole.push(' ');
+            }
+            whole.push_str(part);
+        }
+        whole
+    }
+
+    /// How many words of the sentence a partial translation covers.
+    pub fn covered(&self, hypothesis: usize) -> usize {
+        let ends = |span: &str| {
+            let (start, end) = span.split_once('-')?;
+            Some((start.parse::<usize>().ok()?, end.parse::<usize>().ok()?))
+        };
+        let spans = self.surroundings(hypothesis).0.split(',').filter_map(ends);
+        spans.map(|(start, end)| end.saturating_sub(start)).sum()
+    }
+
     /// The values of a column, NaN where missing.
     pub fn column(&self, column: usize) -> impl Iterator<Item = f64> + '_ {
         let width = self.columns.len();
@@ -163,7 +229,8 @@ impl Pools {
     }
 
     /// The same sentences from several sources: lists joined in order, hypotheses with equal
-    /// text and features kept once, at their first place.
+    /// text and features kept once, at their first place. In bins they must also cover the same
+    /// words, and the surroundings of the first are kept.
     pub fn merge(parts: &[&Pools]) -> Result<Pools> {
         let mut builder = PoolsBuilder::default();
         let sentences = parts.iter().map(|part| part.sentences()).max().unwrap_or(0);
@@ -177,13 +244,20 @@ impl Pools {
                     .remedy("give every file the same score columns"));
             }
         }
+        let binned = parts.iter().find(|part| part.is_binned());
+        if let Some(bins) = binned
+            && parts.iter().any(|part| part.sentences() > 0 && part.lines != bins.lines)
+        {
+            return Err(Error::new("bins of different sentences cannot be merged")
+                .remedy("merge the bins of the same text"));
+        }
         builder.columns = parts.first().map(|part| part.columns.clone()).unwrap_or_default();
         let mut seen: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         let mut features = Vec::new();
         for sentence in 0..sentences {
             seen.clear();
             let key = parts.iter().find_map(|part| part.keys.get(sentence)).map(String::as_str);
-            builder.sentence(key);
+            builder.list(key, binned.map(|bins| bins.lines[sentence]));
             for (part, map) in parts.iter().zip(&maps) {
                 if sentence >= part.sentences() {
                     continue;
@@ -197,12 +271,14 @@ impl Pools {
                     features.sort_unstable_by_key(|&(id, _)| id);
                     let mut hasher = FxHasher::default();
                     part.text(hypothesis).hash(&mut hasher);
+                    let covered = binned.map(|_| part.surroundings(hypothesis).0);
+                    covered.hash(&mut hasher);
                     for &(id, value) in &features {
                         (id, value.to_bits()).hash(&mut hasher);
                     }
                     let twins = seen.entry(hasher.finish()).or_default();
                     let text = part.text(hypothesis);
-                    if twins.iter().any(|&twin| builder.same(twin, text, &features)) {
+                    if twins.iter().any(|&twin| builder.same(twin, text, covered, &features)) {
                         continue;
                     }
                     twins.push(builder.hypotheses());
@@ -228,22 +304,31 @@ impl Pools {
         builder.names = self.names.clone();
         builder.columns = self.columns.clone();
         let width = self.columns.len();
-        let mut features = Vec::new();
-        for &sentence in sentences {
-            builder.sentence(self.keys.get(sentence).map(String::as_str));
+        let mut lines = 0;
+        for (place, &sentence) in sentences.iter().enumerate() {
+            if place > 0 && self.line(sentence) != self.line(sentences[place - 1]) {
+                lines += 1;
+            }
+            let key = self.keys.get(sentence).map(String::as_str);
+            builder.list(key, self.is_binned().then_some(lines));
             for hypothesis in self.list(sentence) {
-                let (ids, values) = self.features(hypothesis);
-                features.clear();
-                features.extend(ids.iter().copied().zip(values.iter().copied()));
-                let score = self.score(hypothesis);
-                builder.push(Hypothesis {
-                    text: self.text(hypothesis),
-                    dense: &[],
-                    features: &features,
-                    score: (!score.is_nan()).then_some(score),
-                    extra: self.extra(hypothesis),
-                    columns: &self.cells[hypothesis * width..(hypothesis + 1) * width],
-                });
+                builder.copy(self, hypothesis, width);
+            }
+        }
+        builder.finish()
+    }
+
+    /// Lists of one hypothesis each, given by position, or of none; with the same feature ids.
+    pub fn picked(&self, positions: &[Option<usize>]) -> Pools {
+        let mut builder = PoolsBuilder::default();
+        builder.names = self.names.clone();
+        builder.columns = self.columns.clone();
+        let width = self.columns.len();
+        for (list, &position) in positions.iter().enumerate() {
+            let line = self.is_binned().then_some(self.line(list) as u32);
+            builder.list(self.keys.get(list).map(String::as_str), line);
+            if let Some(position) = position {
+                builder.copy(self, position, width);
             }
         }
         builder.finish()

@@ -6,29 +6,24 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from tunesmith import __version__
-from tunesmith.cli import (
-    compare,
-    demo,
-    features,
-    inspect,
-    lm,
-    presets,
-    report,
-    rerank,
-    score,
-    train,
-    translate,
-    tune,
-)
 from tunesmith.cli.console import fail
 from tunesmith.errors import InputError
 
+# The commands in the order of a typical workflow. Each is a module of this package that holds a
+# function of the same name and EXAMPLES, or `app` where it has commands of its own.
+COMMANDS = (
+    *("demo", "rerank", "score", "compare", "report", "presets"),
+    *("train", "inspect", "features", "tune", "translate", "lm"),
+)
 # The key under which a context keeps the words of its command line.
 WORDS = "tunesmith.words"
 
@@ -62,14 +57,15 @@ def no_traceback(words: Sequence[str]) -> Iterator[None]:
 
 
 class Commands(TyperGroup):
-    """All commands, in the order of a typical workflow."""
+    """All commands; a command is imported when it is asked for, which keeps the others fast."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
-        return [
-            *("demo", "rerank", "score", "compare", "report", "presets"),
-            *("train", "inspect", "features", "tune", "translate", "lm"),
-        ]
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name, None if there is none."""
+        return _load(cmd_name) if cmd_name in COMMANDS else None
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
@@ -87,6 +83,23 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
 
+@cache
+def _load(name: str) -> Any:
+    module = import_module(f"tunesmith.cli.{name}")
+    alone = typer.Typer(**_SHARED)
+    if hasattr(module, "app"):
+        alone.add_typer(module.app, name=name)
+    else:
+        made = alone.command(name, cls=getattr(module, "CLASS", None), epilog=module.EXAMPLES)
+        made(getattr(module, name))
+    return get_group(alone).commands[name]
+
+
+_SHARED: dict[str, Any] = {
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "rich",
+}
 app = typer.Typer(
     name="tunesmith",
     cls=Commands,
@@ -94,22 +107,8 @@ app = typer.Typer(
     "lists, on any metric, with every published tuner.",
     epilog="Start with: tunesmith demo",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="rich",
+    **_SHARED,
 )
-app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
-app.add_typer(rerank.app, name="rerank")
-app.command("score", epilog=score.EXAMPLES)(score.score)
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
-app.command("report", epilog=report.EXAMPLES)(report.report)
-app.command("presets", epilog=presets.EXAMPLES)(presets.presets)
-app.command("train", epilog=train.EXAMPLES)(train.train)
-app.command("inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
-app.command("features", epilog=features.EXAMPLES)(features.features)
-app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
-app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
-app.add_typer(lm.app, name="lm")
 
 
 def _version(asked: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -24,9 +24,10 @@ from rich.text import Text
 
 from tunesmith.files.plain import plain
 from tunesmith.formats import Skipped
-from tunesmith.report.story import PARTS
-from tunesmith.tuning.journal import Listener
 from tunesmith.weights import Weights
+
+if TYPE_CHECKING:
+    from tunesmith.tuning.journal import Listener
 
 # Only a terminal limits the width: a table in a file is as wide as its content.
 UNBOUNDED = 10_000
@@ -260,4 +261,7 @@ def _sizes(event: dict[str, Any]) -> str:
     """Return the number and size of the lists or forests at the start of a run."""
     space = event.get("space", "list")
     counted = f"{event['sentences']:,} {space}s"
+    # Few commands show progress, and the report is slow to import.
+    from tunesmith.report.story import PARTS
+
     return f"{counted}, {event['hypotheses']:,} {PARTS[space]}" if space in PARTS else counted

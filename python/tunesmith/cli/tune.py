@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -40,6 +40,7 @@ from tunesmith.report import Follow
 from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source
 from tunesmith.sources.live import SpaceName
+from tunesmith.spaces.bins import Partial, Ranked
 from tunesmith.spaces.reading import check_copy, read_weights, write_weights
 from tunesmith.training.model import check_templates, read_model
 from tunesmith.tuning import Keep, Result
@@ -78,6 +79,9 @@ class PairsCommand(TyperCommand):
                 "held-out text --heldout SOURCE ONE --heldout SOURCE OTHER",
             )
         return left
+
+
+CLASS = PairsCommand
 
 
 def paired(args: Sequence[str]) -> list[str]:
@@ -173,14 +177,47 @@ def tune(
     json: o.Json = False,
     kind: o.Kind = None,
     space: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--space",
             metavar="NAME",
-            help="What the tuner uses of all decodings: lists or forests.",
+            help="What the tuner learns from: list, forest, or bins, the beam step by step. "
+            "Default: list; bins for the tuners sa-….",
             rich_help_panel=o.MODEL,
         ),
-    ] = "list",
+    ] = None,
+    partial: Annotated[
+        Partial,
+        typer.Option(
+            "--partial",
+            metavar="HOW",
+            help="Score of a partial translation in a bin: potential (completed by the best "
+            "translation of the rest) or bleu (alone, with prorated reference length).",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = Partial.POTENTIAL,
+    ranked: Annotated[
+        Ranked,
+        typer.Option(
+            "--ranked",
+            metavar="BY",
+            help="Bins are ranked by the score of what is translated, or by the estimate that "
+            "the search prunes by.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = Ranked.SCORE,
+    ways: Annotated[
+        int,
+        typer.Option(
+            "--ways",
+            metavar="N",
+            min=1,
+            max=MOST,
+            help="Derivations of each hypothesis in a bin: more than one shows what was "
+            "recombined with a better one.",
+            rich_help_panel=o.MODEL,
+        ),
+    ] = 1,
     nbest: Annotated[
         int | None,
         typer.Option(
@@ -236,7 +273,7 @@ def tune(
 ) -> None:
     """Learn weights with the decoder in the loop.
 
-    Batch tuners (mert, pro, kbmira, rampion, risk) decode, add to the lists,
+    Batch tuners (mert, pro, kbmira, rampion, risk, sa-…) decode, add to the lists,
     optimise, again; online tuners (mira, rm, adagrad, arow, …) decode sentence
     by sentence with the current weights.
 
@@ -250,7 +287,7 @@ def tune(
         )
     if features and model is None:
         raise InputError("--features without MODEL", remedy="only our models have templates")
-    if command is not None and (space == "forest" or search):
+    if command is not None and (space in ("forest", "bins") or search):
         raise InputError(
             "a decoder that is a command has lists and settings of its own",
             remedy="leave --space and --search out",
@@ -263,10 +300,16 @@ def tune(
             f"--kind {kind} of {'a command' if moses is None else 'a configuration of Moses'}",
             remedy="leave --kind out: it is for a MODEL that has both kinds of rules",
         )
-    o.one_of("space", space, ("list", "forest"))
+    o.one_of("space", space, get_args(SpaceName))
     held = held_out(heldout or [], heldout_reference or [])
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
+    binned = "bins" in (space, getattr(algorithm, "space", None))
+    if not binned and (partial, ranked, ways) != (Partial.POTENTIAL, Ranked.SCORE, 1):
+        raise InputError(
+            "--partial, --ranked and --ways are about bins",
+            remedy="give --space bins, or a tuner such as sa-mert",
+        )
     measured = get_metric(metric)
     o.writable(out_file)
     start = None if weights is None else read_weights(weights)
@@ -306,15 +349,17 @@ def tune(
         found = o.numbers(search)
 
         def corpus(text: Path, references: list[Path]) -> Source:
-            chosen: SpaceName = "forest" if space == "forest" else "list"
             return Live(
                 loaded,
                 *texts(text, references),
-                nbest,
-                chosen,
-                found,
-                tokenized,
-                threads,
+                k=nbest,
+                space=space,  # type: ignore[arg-type]
+                settings=found,
+                tokenized=tokenized,
+                threads=threads,
+                partial=partial,
+                ranked=ranked,
+                ways=ways,
             )
 
     files = {

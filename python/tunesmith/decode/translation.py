@@ -31,6 +31,7 @@ from tunesmith.decode.templates import SETS, Template, template_of
 from tunesmith.errors import InputError, WithoutEffect, check_regular
 from tunesmith.formats.base import Report
 from tunesmith.spaces import Bins, Forests, Pools, check_range
+from tunesmith.spaces.bins import Ranked
 from tunesmith.training.model import (
     HIERO,
     LM,
@@ -55,6 +56,8 @@ BATCH = 100
 """Maximum number of lines translated at a time."""
 LISTED = 100_000
 """Maximum number of hypotheses in the lists of a batch: about 200 MB."""
+LAST_BIN = 100
+"""Default length of the last bin."""
 MAX_WORDS = 200
 GIVEN = "given"
 BAD_MARKUP = "bad markup"
@@ -606,8 +609,10 @@ class Translator:
     def bins(
         self,
         lines: Sequence[str],
+        k: int = LAST_BIN,
         *,
-        potential: bool = True,
+        ways: int = 1,
+        ranked: Ranked | str = Ranked.SCORE,
         forced: Sequence[str] | None = None,
         threads: int = 0,
         markup: str = "none",
@@ -615,23 +620,25 @@ class Translator:
         file: str = "input",
         report: Report | None = None,
     ) -> Bins:
-        """Return the partial translations that the beam kept, best estimate first.
+        """Return the partial translations that the beam kept, best first: lists for each line.
 
-        There is a list for each line and number of covered words. With `potential`, each is
-        followed by the best translation of the rest. With `forced`, a reference for each line, the
-        lists hold all partial translations that lead to the reference or to a beginning of it, and
-        no others. Raise for hierarchical models.
+        A phrase-based search has a bin for every number of covered words, a hierarchical one for
+        every span. The last bin of a line holds its `k` best whole translations, unique by string.
+        The others hold what the beam kept, with `ways` derivations of each hypothesis at most.
+        Bins are `ranked` by the score of what is translated, or by the estimate that the search
+        prunes by: features are those of the one or the other. With `forced`, a reference for each
+        line, bins hold the partial translations that lead to the reference, and no others.
         """
         words = self._words(lines, markup, first, file, report)
         wanted = None if forced is None else self._references(forced)
-        _check_counts(threads=threads)
+        _check_counts(threads=threads, k=k, ways=ways)
+        future = Ranked(ranked) is Ranked.ESTIMATE
 
-        def found() -> tuple[_core.Pools, list[int], list[int]]:
-            return self._core.bins(words, potential, threads, markup, wanted)
+        def found() -> _core.Pools:
+            return self._core.bins(words, k, ways, future, threads, markup, wanted)
 
-        core, of, covered = _checked(found, words, first, file, report)
-        bare = [without_tags(each, markup) for each in words]
-        return Bins(core, of, covered, sources=[bare[line] for line in of])
+        core = _checked(found, words, first, file, report)
+        return Bins.of_lines(core, None, [without_tags(each, markup) for each in words])
 
     def force(
         self,

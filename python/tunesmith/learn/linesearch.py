@@ -20,6 +20,8 @@ Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
+# The share of bins that stand for all where points are searched.
+SHARE = 0.2
 # Strings of a forest that stand for it where points are searched, and how often they are gathered.
 LISTED, GATHERINGS = 100, 4
 # How often restarts move on to the best so far, and how far from it they lie, at least and at most,
@@ -45,9 +47,9 @@ class LineSearch:
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
     It holds far more lines than a list, and each search costs that much more. So the points are
     searched on lists of the forests' best strings, gathered around what was found so far; the
-    point that is best on the forests is where the second and last climb over them begins. Rounds
-    of all these searches end when one gains less than `coarse`; without restarts there is one climb
-    as on lists.
+    point that is best on the forests is where the second and last climb over them begins. Bins are
+    many, too: there the points are searched on a fifth of them. Rounds of all these searches end
+    when one gains less than `coarse`; without restarts there is one climb as on lists.
     """
 
     restarts: int = 30
@@ -68,10 +70,16 @@ class LineSearch:
                 f"MERT over {np.count_nonzero(task.free)} features would take very long",
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
-        if not task.spaces.flat:
+        if not task.spaces.flat or task.spaces.binned:
             least = max(self.tolerance, self.coarse) if self._others else self.tolerance
-            yield from replace(self, tolerance=least)._over_forests(task, start, seed, state)
-            return
+            yield from replace(self, tolerance=least)._in_two_climbs(task, start, seed, state)
+        else:
+            yield from self._from_many_points(task, start, seed, state)
+
+    def _from_many_points(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Climb from the start weights and from other points."""
         task.crew.ask(_open, start)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
@@ -105,10 +113,10 @@ class LineSearch:
         """The number of points beside the start weights."""
         return self.restarts + self.wide
 
-    def _over_forests(
+    def _in_two_climbs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None
     ) -> Iterator[Epoch]:
-        """Climb from the start weights, then from what lists of the best strings led to."""
+        """Climb from the start weights, then from what searches on less than all led to."""
         task.crew.ask(_open, start)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
@@ -117,7 +125,8 @@ class LineSearch:
         for number in range(done, 2 if self._others else 1):
             point = task.clip(start)
             if number:
-                point = task.crew.ask(_gather, self, [point, best], seed)
+                look = _sample if task.spaces.binned else _gather
+                point = task.crew.ask(look, self, [point, best], seed)
             weights, reached, moves = task.crew.ask(_climb, self, point, None, seed, number)
             if reached > gain:
                 best, gain = weights, reached
@@ -212,11 +221,26 @@ def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: i
     best, gain = points[-1], -np.inf
     for number in range(GATHERINGS):
         on_lists = replace(task, spaces=lists, engine=Threads())
-        *_, last = tuner.epochs(on_lists, best, seed + 1000 * number)
+        *_, last = tuner._from_many_points(on_lists, best, seed + 1000 * number)
         reached = task.evaluate(last.weights)[1]
         if reached > gain:
             best, gain = last.weights, reached
         lists = lists.merged(task.spaces.listed([last.weights], LISTED, task.threads))
+    return best
+
+
+def _sample(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
+    """Return the point that is best on all bins, of searches on a share of the bins."""
+    task: Task = worker.share
+    part = replace(task, spaces=task.spaces.sampled(SHARE, seed), engine=Threads())
+    best, gain = points[-1], task.evaluate(points[-1])[1]
+    reached = -np.inf
+    for epoch in tuner._from_many_points(part, best, seed):
+        if epoch.facts["reached"] > reached:
+            reached = epoch.facts["reached"]
+            here = task.evaluate(epoch.weights)[1]
+            if here > gain:
+                best, gain = epoch.weights, here
     return best
 
 

@@ -156,7 +156,7 @@ class Online:
         if state is not None:
             done, moved = int(state["done"][0]), state["moved"].tolist()
             team.restore(state, done, schedule.slow_down)
-        sentences = task.spaces.sentences
+        sentences = task.spaces.lines
         shards = deal(sentences, task.lengths(), team.size)
         for epoch in range(done + 1, schedule.passes + 1):
             if epoch > 1 and self.learner.gain.kind == "context":

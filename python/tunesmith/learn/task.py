@@ -66,15 +66,16 @@ class Task:
         return np.clip(weights, self.lower, self.upper)
 
     def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
-        """Return the statistics of what the weights choose, a row for each sentence.
+        """Return the statistics of what the weights choose, a row for each line.
 
         `names` are those of the weights, where they are more than the task's.
         """
-        return self.crew.ask(_chosen, weights)
+        rows: Statistics = self.crew.ask(_chosen, weights)[self.spaces.last]
+        return rows
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
-        """Return the corpus score and the corpus gain of what the weights choose."""
-        total = self.chosen(weights).sum(axis=0)
+        """Return the corpus score and the corpus gain of what the weights choose, bins included."""
+        total = self.crew.ask(_chosen, weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
     def walk(
@@ -100,11 +101,13 @@ class Task:
 
     def lengths(self) -> list[float] | None:
         """Return the length of each source sentence, where sources are known."""
-        sources = self.spaces.sources
-        return None if sources is None else [float(len(source.split())) for source in sources]
+        if self.spaces.sources is None:
+            return None
+        return [float(len(source.split())) for source in self.spaces.by_line(self.spaces.sources)]
 
 
 def _chosen(worker: Worker, weights: Vector) -> Statistics:
+    """Return the statistics of what the weights choose, a row for each list or forest."""
     task: Task = worker.share
     return task.spaces.statistics(task.metric, task.spaces.best(weights, task.threads))
 

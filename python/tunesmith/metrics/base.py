@@ -126,7 +126,9 @@ class Metric:
             return _core.Table.from_rows(pools.core.starts, rows)
         if pools.references is None:
             raise InputError(f"{self.name} needs references", remedy="give at least one")
-        return pools.core.table(self.native, pools.references, threads)
+        table = pools.core.table(self.native, pools.by_line(pools.references), threads)
+        assert table is not None, "whole translations have statistics"
+        return table
 
     def score(self, stats: npt.ArrayLike) -> float:
         """Return the corpus score of summed statistics."""

@@ -33,12 +33,9 @@ class Choice:
     positions: Positions
 
     def statistics(self, metric: Metric) -> Rows:
-        """Return a row of statistics per line."""
-        rows = self.spaces.statistics(metric, self.positions)
-        lines, places = np.unique(self.spaces.groups, return_inverse=True)
-        summed = np.zeros((len(lines), rows.shape[1]))
-        np.add.at(summed, places, rows)
-        return summed
+        """Return a row of statistics per line; of bins, those of the last."""
+        rows: Rows = self.spaces.statistics(metric, self.positions)[self.spaces.last]
+        return rows
 
     def outputs(self) -> list[str]:
         """Return a text per line; of bins, that of the last."""
@@ -46,7 +43,13 @@ class Choice:
 
     def score(self, metric: Metric) -> float:
         """Return the corpus score."""
-        return metric.native.score(self.spaces.statistics(metric, self.positions).sum(axis=0))
+        return self.spaces.score(metric, self.positions)
+
+    def facts(self, metric: Metric) -> dict[str, float]:
+        """Return the corpus score over all bins, where there are bins."""
+        if not self.spaces.binned:
+            return {}
+        return {"score_bins": self.spaces.score_all(metric, self.positions)}
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,16 @@ class Source(ABC):
     def sentences(self) -> int:
         """Number of sentences."""
         return len(self.references)
+
+    def suited(self, space: str) -> Self:
+        """Return the source with the kind of space that a tuner learns from; raise if it has none.
+
+        Most tuners learn from any.
+        """
+        raise InputError(
+            f"the tuner learns from {space}, which a {type(self).__name__} source does not have",
+            remedy="give a model directory of tunesmith train, or a Moses configuration",
+        )
 
     @property
     def keys(self) -> list[str]:

@@ -11,9 +11,10 @@ from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
 from tunesmith.errors import InputError, no_feature
 from tunesmith.sources.base import LIST, Source, refuse_empty
-from tunesmith.spaces import Forests, Pools, Spaces, references_of
+from tunesmith.spaces import Bins, Forests, Pools, Spaces, references_of
+from tunesmith.spaces.bins import Partial, Ranked
 
-SpaceName = Literal["list", "forest"]
+SpaceName = Literal["list", "forest", "bins"]
 DENSITY = 50.0
 """Edges of a forest that tuning sees for each word of its best string."""
 
@@ -26,6 +27,10 @@ class Live(Source):
     them word by word; with `tokenized` everything is taken as it is. Forests of all sentences are
     pruned to the best `density` edges for each word (None: not at all): those of several decodings
     are kept and joined, and their size is what MERT costs.
+
+    With bins, `partial` says how partial translations are scored, `ranked` whether a bin is ranked
+    by the score of what is translated or by the estimate that the search prunes by, and `ways` how
+    many derivations of each hypothesis there are.
     """
 
     model: Model
@@ -33,11 +38,15 @@ class Live(Source):
     raw_references: Sequence[str | Sequence[str]]
     k: int | None = None
     """Length of lists; by default what the tuner wants, 100 where it does not say."""
-    space: SpaceName = "list"
+    space: SpaceName | None = None
+    """What tuners see of a sentence; by default what the tuner learns from, lists for most."""
     settings: Mapping[str, float] = field(default_factory=dict)
     tokenized: bool = False
     threads: int = 0
     density: float | None = DENSITY
+    partial: Partial | str = Partial.POTENTIAL
+    ranked: Ranked | str = Ranked.SCORE
+    ways: int = 1
 
     follows = True
 
@@ -62,6 +71,15 @@ class Live(Source):
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
 
+    def suited(self, space: str) -> Live:
+        """Return the source with the kind of space that a tuner learns from."""
+        if self.space not in (None, space):
+            raise InputError(
+                f"the tuner learns from {space}, not from {self.space}s",
+                remedy=f"leave the space out, or give {space}",
+            )
+        return replace(self, space="bins" if space == "bins" else self.space)
+
     def resume_key(self) -> dict[str, object]:
         """Return settings that must be the same when a run is resumed, apart from the sentences."""
         return {
@@ -70,6 +88,7 @@ class Live(Source):
             "settings": dict(self.settings),
             "tokenized": self.tokenized,
             "density": self.density,
+            "bins": [str(self.partial), str(self.ranked), self.ways],
             "templates": list(self.model.templates or ()),
         }
 
@@ -138,5 +157,10 @@ class Live(Source):
         if self.space == "forest" and not as_lists:
             forests = translator.forests(lines, threads=self.threads)
             return Forests(forests.core, references, lines)
+        if self.space == "bins" and not as_lists:
+            bins = translator.bins(
+                lines, k, ways=self.ways, ranked=self.ranked, threads=self.threads
+            )
+            return Bins.of_lines(bins.core, references, lines, self.partial)
         lists = translator.nbest(lines, k, threads=self.threads)
         return Pools(lists.core, references, lines)

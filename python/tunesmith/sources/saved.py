@@ -30,8 +30,17 @@ class Saved(Source):
 
     @property
     def sentences(self) -> int:
-        """Number of lines; of bins, several belong to a line, and lines without any count not."""
-        return len(np.unique(self.spaces.groups))
+        """Number of lines."""
+        return self.spaces.lines
+
+    def suited(self, space: str) -> Saved:
+        """Return the source; raise if it lacks the bins that a tuner learns from."""
+        if space == "bins" and not self.spaces.binned:
+            raise InputError(
+                f"the tuner learns from the bins of a search, not from {self.spaces.what}s",
+                remedy="use it with a decoder (tunesmith tune), or take the tuner without sa-",
+            )
+        return self
 
     @property
     def keys(self) -> list[str]:
@@ -75,10 +84,8 @@ class Saved(Source):
 
     def subset(self, sentences: Sequence[int]) -> Saved:
         """Return some of the lines."""
-        lines, places = np.unique(self.spaces.groups, return_inverse=True)
-        wanted = np.zeros(len(lines), bool)
-        wanted[list(sentences)] = True
-        return Saved(self.spaces.subset(np.flatnonzero(wanted[places]).tolist()))
+        wanted = np.isin(self.spaces.groups, list(sentences))
+        return Saved(self.spaces.subset(np.flatnonzero(wanted).tolist()))
 
     def aligned(self, names: Sequence[str]) -> Saved:
         """Return the same with the features of `names` first."""

@@ -90,16 +90,27 @@ class Spaces(ABC):
 
     @property
     def groups(self) -> Positions:
-        """The line that each sentence belongs to: several only where a line has several bins."""
+        """The line that each list or forest belongs to: several only where a line has bins."""
         return np.arange(self.sentences, dtype=np.int64)
 
-    def by_line(self, values: Sequence[T]) -> list[T]:
-        """Return the values of the lines, given those of the sentences: of bins, the last one's.
+    @property
+    def last(self) -> Positions:
+        """The list or forest of each line that holds whole translations."""
+        return np.arange(self.sentences, dtype=np.int64)
 
-        Lines without any sentence are left out.
-        """
-        found = dict(zip(self.groups.tolist(), values, strict=True))
-        return [found[line] for line in sorted(found)]
+    @property
+    def lines(self) -> int:
+        """Number of lines."""
+        return len(self.last)
+
+    @property
+    def binned(self) -> bool:
+        """Whether a line has a list for every step of its search."""
+        return False
+
+    def by_line(self, values: Sequence[T]) -> list[T]:
+        """Return the values of the lines, given those of all lists: of bins, the last one's."""
+        return [values[place] for place in self.last.tolist()]
 
     @property
     @abstractmethod
@@ -168,6 +179,15 @@ class Spaces(ABC):
         Minimum Bayes risk decoding as in DeNero, Chiang & Knight 2009: the gain of the expectation
         stands for the expectation of gains.
         """
+
+    def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
+        """Return spaces with the chosen hypotheses and where they are: perhaps smaller ones."""
+        return self, positions
+
+    def sampled(self, share: float, seed: int) -> Self:
+        """Return a random share of the lists or forests, at least one."""
+        drawn = np.random.default_rng(seed).permutation(self.sentences)
+        return self.subset(np.sort(drawn[: max(1, round(share * self.sentences))]).tolist())
 
     @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Self:
@@ -276,7 +296,12 @@ class Spaces(ABC):
         return f"there are {listed}" if listed else f"the {self.what}s have no features at all"
 
     def score(self, metric: Metric | str, positions: Positions) -> float:
-        """Return the corpus score of the chosen hypotheses."""
+        """Return the corpus score of the chosen hypotheses; of bins, those of the last count."""
+        metric = get_metric(metric)
+        return metric.native.score(self.statistics(metric, positions)[self.last].sum(axis=0))
+
+    def score_all(self, metric: Metric | str, positions: Positions) -> float:
+        """Return the corpus score of the chosen hypotheses of all bins."""
         metric = get_metric(metric)
         return metric.native.score(self.statistics(metric, positions).sum(axis=0))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tunesmith.spaces.base import References, Spaces
+from tunesmith.spaces.bins import SUFFIX, Bins
 from tunesmith.spaces.forests import Forests
 from tunesmith.spaces.pools import Pools
 
@@ -14,4 +15,6 @@ def load_spaces(file: Path, references: References | None, sources: Sequence[str
     """Return what `Spaces.save` wrote; raise if the file is missing or damaged."""
     if file.suffix == ".forests":
         return Forests.load(file, references, sources)
+    if file.suffix == SUFFIX:
+        return Bins.load(file, references, sources)
     return Pools.load(file, references, sources)

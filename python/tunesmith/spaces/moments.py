@@ -30,13 +30,20 @@ class Within:
     """
 
     def __init__(self, pools: Pools) -> None:
-        rows, ids, values = pools.core.csr()
         starts = pools.core.starts
         self._core, self._count, self._width = pools.core, pools.hypotheses, len(pools.names)
         self.sizes = np.maximum(np.diff(starts), 1).astype(np.float64)
-        self._lists = np.repeat(np.arange(pools.sentences), np.diff(starts))
-        self._rows = np.repeat(np.arange(self._count), np.diff(rows))
-        self._ids, self._values = ids, values.astype(np.float64)
+
+    @cached_property
+    def _lists(self) -> npt.NDArray[np.int64]:
+        """The list of each hypothesis."""
+        return np.repeat(np.arange(len(self.sizes)), np.diff(self._core.starts))
+
+    @cached_property
+    def _entries(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Vector]:
+        """Hypotheses, features and values of all that is not zero."""
+        rows, ids, values = self._core.csr()
+        return np.repeat(np.arange(self._count), np.diff(rows)), ids, values.astype(np.float64)
 
     def centre(self, values: Vector) -> Vector:
         """Return values of hypotheses as differences to the mean of their list."""
@@ -46,7 +53,8 @@ class Within:
 
     def scores(self, weights: Vector) -> Vector:
         """Return the sum of weight times feature of each hypothesis."""
-        return _added(self._rows, self._values * weights[self._ids], self._count)
+        rows, ids, values = self._entries
+        return _added(rows, values * weights[ids], self._count)
 
     @cached_property
     def _cells(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Vector]:
@@ -68,7 +76,8 @@ class Within:
 
     def covariances(self, values: Vector) -> Vector:
         """Return Σ x·v per feature, both centred."""
-        return _added(self._ids, self._values * self.centre(values)[self._rows], self._width)
+        rows, ids, own = self._entries
+        return _added(ids, own * self.centre(values)[rows], self._width)
 
     def spread(self) -> Vector:
         """Return the standard deviation per feature, one where it does not vary."""

@@ -117,9 +117,13 @@ class Pools(Spaces):
         metric = get_metric(metric)
         key = repr(metric)
         if key not in self._tables:
-            self._tables[key] = metric.table(self, threads)
-            self._metrics.append(metric)
+            return self._keep(metric, metric.table(self, threads))
         return self._tables[key]
+
+    def _keep(self, metric: Metric, table: _core.Table) -> _core.Table:
+        self._tables[repr(metric)] = table
+        self._metrics.append(metric)
+        return table
 
     def set_statistics(self, metric: Metric | str, rows: npt.ArrayLike) -> None:
         """Use ready-made statistics, one row per hypothesis, for a metric.
@@ -134,8 +138,7 @@ class Pools(Spaces):
                 f"statistics of shape {matrix.shape} for {metric.name}",
                 remedy=f"give {wanted[0]} rows, one per hypothesis, of {wanted[1]} numbers",
             )
-        self._tables[repr(metric)] = _core.Table.from_rows(self.core.starts, matrix)
-        self._metrics.append(metric)
+        self._keep(metric, _core.Table.from_rows(self.core.starts, matrix))
 
     def first(self) -> Positions:
         """Return the first-ranked hypothesis of each list, -1 where it is empty."""
@@ -183,26 +186,19 @@ class Pools(Spaces):
         return self.core.consensus(self.vector(weights), alpha, threads)
 
     def _like(
-        self,
-        core: _core.Pools,
-        references: References | None,
-        sources: Sequence[str] | None,
-        kept: Sequence[int] | None = None,
+        self, core: _core.Pools, references: References | None, sources: Sequence[str] | None
     ) -> Self:
-        """Return lists of this kind with another core; `kept` are the sentences they have."""
+        """Return lists of this kind with another core."""
         return type(self)(core, references, sources)
 
     def subset(self, sentences: Sequence[int]) -> Self:
         """Return some of the sentences, with the statistics that are known."""
         chosen = [int(sentence) for sentence in sentences]
-        part = self._like(self.core.subset(chosen), *self._chosen(chosen), chosen)
+        part = self._like(self.core.subset(chosen), *self._chosen(chosen))
         if self.origin is not self:
             part.origin = self.origin
         for key, table in self._tables.items():
-            starts = self.core.starts
-            places = [np.arange(starts[i], starts[i + 1]) for i in chosen]
-            rows = table.rows()[np.concatenate(places)] if places else np.zeros((0, table.width))
-            part._tables[key] = _core.Table.from_rows(part.core.starts, rows)
+            part._tables[key] = table.subset(chosen)
         part._metrics = list(self._metrics)
         return part
 
@@ -244,37 +240,60 @@ class Pools(Spaces):
 
     def save(self, path: Path) -> Path:
         """Write the lists to an `.npz` file."""
-        file = path.with_suffix(".npz")
-        write_arrays(file, self._arrays(), {})
+        return self._save(path.with_suffix(".npz"), {})
+
+    def _save(self, file: Path, told: Mapping[str, str]) -> Path:
+        write_arrays(file, self._arrays(), told)
         return file
 
     @classmethod
     def load(cls, file: Path, references: References | None, sources: Sequence[str] | None) -> Self:
         """Return the lists of a file; raise if there is none, or it is damaged."""
+        return cls(cls.core_of(cls._read(file)[0]), references, sources)
+
+    @staticmethod
+    def _read(file: Path) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
         found = read_arrays(file)
         if found is None:
             raise InputError(
                 "what was decoded is missing", str(file), remedy="start the run in another folder"
             )
-        return cls(_core_of(found.arrays), references, sources)
+        return found.arrays, found.state
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that the core holds, as arrays."""
         rows, ids, values = self.core.csr()
-        every = np.arange(self.hypotheses)
         return {
             "starts": self.core.starts,
             "rows": rows,
             "ids": ids,
             "values": values,
-            "texts": packed(self.core.texts(every)),
+            "texts": self.core.packed(),
             "names": packed(self.names),
             "scores": self.core.scores,
             "keys": packed(self.core.keys),
-            "extras": packed([self.core.extra(at) for at in range(self.hypotheses)]),
+            "extras": self.core.packed(extras=True),
+            "lines": self.core.lines if self.binned else np.zeros(0, np.int64),
             "columns": packed(self.core.columns),
             **{f"column.{name}": self.core.column(name) for name in self.core.columns},
         }
+
+    @staticmethod
+    def core_of(arrays: Mapping[str, npt.NDArray[Any]]) -> _core.Pools:
+        """Return the core that `_arrays` took apart."""
+        return _core.Pools.from_arrays(
+            arrays["starts"],
+            unpacked(arrays["texts"]),
+            arrays["rows"],
+            arrays["ids"].astype(np.int64),
+            arrays["values"].astype(np.float64),
+            unpacked(arrays["names"]),
+            arrays["scores"],
+            [(name, arrays[f"column.{name}"].tolist()) for name in unpacked(arrays["columns"])],
+            unpacked(arrays["keys"]),
+            unpacked(arrays["extras"]),
+            arrays["lines"].tolist(),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         metrics = {repr(metric): metric for metric in self._metrics}
@@ -287,7 +306,7 @@ class Pools(Spaces):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        Pools.__init__(self, _core_of(state["arrays"]), state["references"], state["sources"])
+        Pools.__init__(self, self.core_of(state["arrays"]), state["references"], state["sources"])
         for metric, rows in state["tables"]:
             self.set_statistics(metric, rows)
 
@@ -311,19 +330,3 @@ class Pools(Spaces):
             f"{type(self).__name__}({self.sentences} sentences, {self.hypotheses} hypotheses, "
             f"{len(self.names)} features)"
         )
-
-
-def _core_of(arrays: Mapping[str, npt.NDArray[Any]]) -> _core.Pools:
-    """Return the core that `Pools._arrays` took apart."""
-    return _core.Pools.from_arrays(
-        arrays["starts"],
-        unpacked(arrays["texts"]),
-        arrays["rows"],
-        arrays["ids"].astype(np.int64),
-        arrays["values"].astype(np.float64),
-        unpacked(arrays["names"]),
-        arrays["scores"],
-        [(name, arrays[f"column.{name}"].tolist()) for name in unpacked(arrays["columns"])],
-        unpacked(arrays["keys"]),
-        unpacked(arrays["extras"]),
-    )

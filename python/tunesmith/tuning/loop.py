@@ -129,6 +129,8 @@ def tune(
     algorithm = tuner if tuner is not None else make_tuner(preset, options)
     kept = _check(seed, seeds, threads, keep)
     where = source if isinstance(source, Source) else Saved(source)
+    if (space := getattr(algorithm, "space", None)) is not None:
+        where = where.suited(space)
     given = [heldout] if isinstance(heldout, Source | Spaces) else heldout
     others = [each if isinstance(each, Source) else Saved(each) for each in given]
     _check_sources(where, others, folds, iterations, kept)

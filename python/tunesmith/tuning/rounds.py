@@ -211,13 +211,20 @@ class Decodings:
             proposed,
             {
                 **{key: facts[key] for key in GAINS if facts.get(key) is not None},
-                "projected": score,
+                **self._projected(task, chosen, score),
                 "oracle_score": oracle,
                 "hypotheses": spaces.hypotheses,
             },
             {"known": np.array([self._known])},
             optimise_seconds=time.perf_counter() - began,
         )
+
+    def _projected(self, task: Task, weights: Vector, score: float) -> Facts:
+        """Return the score that the weights would have on everything decoded so far."""
+        if not task.spaces.binned:
+            return {"projected": score}
+        last = task.chosen(weights).sum(axis=0)
+        return {"projected": task.metric.score(last), "projected_bins": score}
 
     def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
         """Decode with the proposed weights."""
@@ -226,7 +233,7 @@ class Decodings:
     def _decode(self, weights: Weights) -> tuple[Choice, Spaces]:
         found = self._source.decode(weights)
         self._add(found)
-        return Choice(found, found.decoded(weights, self._setup.threads)), found
+        return Choice(*found.kept(found.decoded(weights, self._setup.threads))), found
 
     def _add(self, found: Spaces) -> None:
         self._added += 1

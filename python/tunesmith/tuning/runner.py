@@ -155,6 +155,7 @@ class Runner:
                 seconds=time.perf_counter() - began,
                 weights=weights.top(EVENT_WEIGHTS),
                 **(seconds if live else {}),
+                **choice.facts(self._metric),
                 **step.facts,
             )
             if job.kind == "run":
@@ -225,6 +226,7 @@ class Runner:
             hypotheses=spaces.hypotheses,
             space=rounds.space,
             start=standing.start,
+            **({} if standing.start_choice is None else standing.start_choice.facts(metric)),
             oracle=self.oracle,
             epochs=most,
             **self._facts,

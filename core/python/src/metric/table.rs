@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{AllowTypeChange, PyArray2, PyArrayLike1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use tunesmith_metric::{Table as CoreTable, TableBuilder, text_table};
+use tunesmith_metric::{PlainLists, Table as CoreTable, TableBuilder, text_table};
 
 use super::{Metric, Rows, flat, matrix, refuse, same_number};
 
@@ -85,9 +85,25 @@ impl Table {
         let text = metric.reader()?;
         let starts = offsets(&starts, texts.len())?;
         same_number(starts.len() - 1, "sentences", &references)?;
-        let table = py.detach(|| text_table(&*text, &starts, |at| texts[at].as_str(), &references));
+        let lists = PlainLists(&starts, |at: usize| texts[at].as_str());
+        let table = py.detach(|| text_table(&*text, &lists, &references));
         metric.check()?;
+        let table = table.expect("only parts of sentences may have no statistics");
         Ok(Table::new(table, starts))
+    }
+
+    /// The statistics of some sentences.
+    fn subset(&self, sentences: Vec<usize>) -> PyResult<Self> {
+        if sentences.iter().any(|&sentence| sentence >= self.inner.sentences()) {
+            let message = "a sentence that has no statistics".to_owned();
+            return Err(refuse(message, "give numbers of sentences that the table has"));
+        }
+        let table = self.inner.subset(&sentences, &self.starts);
+        let starts = sentences.iter().scan(0, |end, &sentence| {
+            *end += self.starts[sentence + 1] - self.starts[sentence];
+            Some(*end)
+        });
+        Ok(Table::new(table, std::iter::once(0).chain(starts).collect()))
     }
 
     /// One row per hypothesis.
