@@ -220,10 +220,10 @@ def test_a_forced_search_holds_nothing_that_leads_nowhere(tmp_path: Path) -> Non
     assert (found.words, found.whole, found.states, found.derivations) == (2, True, 2, 1.0)
 
 
-def test_only_phrases_have_bins(folder: Path) -> None:
+def test_only_phrases_can_be_forced(folder: Path) -> None:
     decoder = Decoder.hiero(folder / "rules", folder / "lm.arpa")
     translator = decoder.translator([("lm", 1.0)], [])
-    with pytest.raises(InputError, match="beam bins"):
-        translator.bins(LINES, 1)
+    with pytest.raises(InputError, match="forced to a reference"):
+        translator.bins(LINES, 1, references=LINES)
     with pytest.raises(InputError, match="forced to a reference"):
         translator.force(LINES, LINES)

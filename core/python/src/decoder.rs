@@ -534,7 +534,7 @@ impl Translator {
                 Some(())
             })?;
         let found: Option<Vec<()>> = found.into_iter().collect();
-        found.ok_or_else(|| only_phrases("has beam bins"))?;
+        found.ok_or_else(|| only_phrases("can be forced to a reference"))?;
         Ok(pools)
     }
 

@@ -69,7 +69,9 @@ pub trait Outcome: Send {
     fn labels(&self) -> u32;
 
     /// The partial translations that the search kept, bin by bin, best score first; each with at
-    /// most so many ways to it. The last bin holds whole ones.
+    /// most so many ways to it. The last bin holds whole ones. How many bins there are depends on
+    /// the sentence and the settings, not on the weights, so that those of several searches lie
+    /// side by side; some may be empty.
     fn bins(&self, ways: usize, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
         let _ = (ways, collected);
         None
@@ -151,7 +153,8 @@ impl Partial {
     }
 }
 
-fn joined<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+/// Texts with spaces between them, without the empty ones.
+pub(crate) fn joined<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
@@ -327,9 +330,10 @@ impl Translated<'_> {
         // Of a forced search that does not reach the end it stays empty.
         if let Some(last) = bins.last_mut().filter(|last| !last.is_empty()) {
             let words = last[0].covered.last().map_or(0, |span| span.end);
+            let all = 0..words;
             last.clear();
             last.extend(self.best(beam.list, true, collected).into_iter().map(|one| Partial {
-                covered: vec![0..words],
+                covered: vec![all.clone()],
                 before: String::new(),
                 text: one.text,
                 after: String::new(),

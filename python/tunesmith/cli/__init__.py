@@ -22,7 +22,7 @@ from tunesmith.errors import InputError
 # function of the same name and EXAMPLES, or `app` where it has commands of its own.
 COMMANDS = (
     *("demo", "rerank", "score", "compare", "report", "presets"),
-    *("train", "inspect", "features", "tune", "reachability", "translate", "lm"),
+    *("train", "inspect", "features", "tune", "translate", "analyse", "reachability", "lm"),
 )
 # The key under which a context keeps the words of its command line.
 WORDS = "tunesmith.words"

@@ -240,6 +240,7 @@ def _facts(event: dict[str, Any]) -> dict[str, str]:
     columns = {
         "epoch": (event["epoch"], "d"),
         "score": (event["score"], ".2f"),
+        "all bins": (event.get("score_bins"), ".2f"),
         "projected": (event.get("projected"), ".2f"),
         "held-out": (first, ".2f"),
         **{f"held-out {place}": (score, ".2f") for place, score in enumerate(others, 2)},
@@ -260,7 +261,8 @@ def _facts(event: dict[str, Any]) -> dict[str, str]:
 def _sizes(event: dict[str, Any]) -> str:
     """Return the number and size of the lists or forests at the start of a run."""
     space = event.get("space", "list")
-    counted = f"{event['sentences']:,} {space}s"
+    # Bins are many for each sentence.
+    counted = f"{event['sentences']:,} {'sentence' if space == 'bin' else space}s"
     # Few commands show progress, and the report is slow to import.
     from tunesmith.report.story import PARTS
 

@@ -346,30 +346,35 @@ def reading_of(
     )
 
 
-def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:
-    """Replace a command's parameter `reading` by the options of `reading_of`.
-
-    The command itself takes one `reading: Reading`.
-    """
+def made_from(
+    make: Callable[..., Any], parameter: str, without: Sequence[str] = ()
+) -> Callable[[Command], Command]:
+    """Replace a command's parameter by the options from which `make` makes its value."""
 
     def decorate(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True)
-        more = dict(inspect.signature(reading_of, eval_str=True).parameters)
-        if not columns:
-            del more["column"]
+        options = inspect.signature(make, eval_str=True).parameters
+        more = {name: each for name, each in options.items() if name not in without}
 
         @wraps(command)
         def run(**given: Any) -> None:
-            reading = reading_of(**{name: given.pop(name) for name in more})
-            command(**given, reading=reading)
+            value = make(**{name: given.pop(name) for name in more})
+            command(**given, **{parameter: value})
 
-        kept = [each for name, each in own.parameters.items() if name != "reading"]
+        kept = [each for name, each in own.parameters.items() if name != parameter]
         taken = [*kept, *more.values()]
+        # Those that must be given come first.
+        taken.sort(key=lambda each: each.default is not each.empty)
         run.__annotations__ = {each.name: each.annotation for each in taken}
         run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:
+    """Replace a command's parameter `reading` by the options of `reading_of`."""
+    return made_from(reading_of, "reading", () if columns else ("column",))
 
 
 def with_columns(reading: Reading, *metrics: Metric) -> Reading:

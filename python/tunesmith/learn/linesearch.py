@@ -222,6 +222,7 @@ def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: i
     for number in range(GATHERINGS):
         on_lists = replace(task, spaces=lists, engine=Threads())
         *_, last = tuner._from_many_points(on_lists, best, seed + 1000 * number)
+        on_lists.release()
         reached = task.evaluate(last.weights)[1]
         if reached > gain:
             best, gain = last.weights, reached
@@ -241,6 +242,7 @@ def _sample(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: i
             here = task.evaluate(epoch.weights)[1]
             if here > gain:
                 best, gain = epoch.weights, here
+    part.release()
     return best
 
 

@@ -36,7 +36,9 @@ class SearchAware:
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
         """Yield the tuner's epochs on the bins of short lines."""
-        return self.tuner.epochs(self._seen(task), start, seed, state)
+        seen = self._seen(task)
+        yield from self.tuner.epochs(seen, start, seed, state)
+        seen.release()
 
     def _seen(self, task: Task) -> Task:
         lengths = task.lengths()

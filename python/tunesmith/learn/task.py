@@ -45,6 +45,14 @@ class Task:
         """The workers that hold the sentences."""
         return self.engine.crew(self, self.threads)
 
+    def release(self) -> None:
+        """Dismiss the workers and what they keep.
+
+        Workers and task refer to each other: without this their memory is free only when Python
+        next looks for such circles.
+        """
+        self.__dict__.pop("crew", None)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "engine": THREADS, "crew": None}
 

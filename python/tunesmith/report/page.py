@@ -70,6 +70,7 @@ def _body(story: Story, live: float | None) -> str:
         sections.status(story, live),
         sections.summary(story),
         f'<section id="curves"><h2>Epoch by epoch</h2>{drawn}</section>' if drawn else "",
+        sections.analyses(story),
         sections.weights_table(story),
         sections.sentences(story),
         sections.configuration(story),

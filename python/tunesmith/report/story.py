@@ -10,7 +10,7 @@ from typing import Any
 from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory, load_weights
 
-PARTS = {"list": "hypotheses", "forest": "edges"}
+PARTS = {"list": "hypotheses", "forest": "edges", "bin": "partial translations"}
 """The units in which lists and forests are counted."""
 
 
@@ -58,6 +58,8 @@ class Epoch:
     updates: float | None
     weight_change: float | None
     seconds: float | None
+    score_bins: float | None
+    """The score over all bins of the search."""
     projected: float | None
     """The score that a batch tuner expects of its weights."""
     oracle_score: float | None
@@ -97,6 +99,7 @@ class Epoch:
                     "updates",
                     "weight_change",
                     "seconds",
+                    "score_bins",
                     "projected",
                     "oracle_score",
                     "hypotheses",
@@ -145,6 +148,8 @@ class Story:
     notes: list[str] = field(default_factory=list)
     spread: dict[str, float] = field(default_factory=dict)
     """The spread of each feature within lists, if known."""
+    analyses: list[dict[str, Any]] = field(default_factory=list)
+    """What `tunesmith analyse` has added."""
 
     def ranked(self, weights: Mapping[str, float]) -> list[str]:
         """Return names of weights, most important first: by |weight| × spread, then by size."""
@@ -265,6 +270,7 @@ def read_story(run: RunDirectory) -> Story:
         weights=weights,
         spread=spread,
         changes=_changes(run, notes),
+        analyses=run.analyses(),
         higher=higher,
         notes=notes,
     )

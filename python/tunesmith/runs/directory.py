@@ -53,6 +53,7 @@ class RunDirectory:
         self.weights_file = self.path / "weights.toml"
         self.changes_file = self.path / "changes.jsonl"
         self.result_file = self.path / "result.json"
+        self.analyses_file = self.path / "analyses.jsonl"
         self._lock: Lock | None = None
         self._log: EventLog | None = None
 
@@ -198,6 +199,23 @@ class RunDirectory:
         with atomic_write(self.result_file) as stream:
             stream.write(pretty(result))
 
+    def add_analysis(self, kind: str, facts: Mapping[str, object]) -> None:
+        """Add an analysis of a finished run, for its report."""
+        if not self.finished:
+            raise InputError(
+                "the run has not ended",
+                str(self.path),
+                remedy="wait for it, or go on with --resume",
+            )
+        self._claim()
+        try:
+            lines = [*self.analyses(), {"analysis": kind, **facts}]
+            with atomic_write(self.analyses_file) as stream:
+                for line in lines:
+                    stream.write(one_line(line))
+        finally:
+            self.close()
+
     # -- reading -------------------------------------------------------------------------
 
     @property
@@ -216,6 +234,10 @@ class RunDirectory:
     def changes(self) -> list[dict[str, Any]]:
         """Return the sentences whose output changed; none before the run has ended."""
         return read_lines(self.changes_file)
+
+    def analyses(self) -> list[dict[str, Any]]:
+        """Return the analyses that were added."""
+        return read_lines(self.analyses_file)
 
     def result(self) -> dict[str, Any] | None:
         """Return the result, or None while the run is unfinished."""

@@ -129,7 +129,7 @@ class Bins(Pools):
         """Return the hypotheses of both; of equal ones, that of `other` with its surroundings."""
         merged = self.merge([other, self])
         # Nobody asks which weights made the first bins, and they are large.
-        merged.origin = merged
+        merged._origin = None
         return merged
 
     def kept(self, positions: Positions) -> tuple[Bins, Positions]:

@@ -45,8 +45,8 @@ class Pools(Spaces):
     ) -> None:
         super().__init__(core.sentences, references, sources, "list")
         self.core: _core.Pools = core
-        # Of merged lists the first: its scores were all made by one set of weights.
-        self.origin = self
+        # None for its own, because an object that refers to itself is not freed at once.
+        self._origin: Pools | None = None
         self._tables: dict[str, _core.Table] = {}
         # A metric without a repr of its own is named by its address, which is its own while it
         # lives: those that have a table are kept.
@@ -96,6 +96,11 @@ class Pools(Spaces):
             None if scores is None else np.ascontiguousarray(scores, np.float64),
         )
         return cls(core, references)
+
+    @property
+    def origin(self) -> Pools:
+        """Of merged lists the first: its scores were all made by one set of weights."""
+        return self._origin or self
 
     @property
     def flat(self) -> bool:
@@ -195,8 +200,7 @@ class Pools(Spaces):
         """Return some of the sentences, with the statistics that are known."""
         chosen = [int(sentence) for sentence in sentences]
         part = self._like(self.core.subset(chosen), *self._chosen(chosen))
-        if self.origin is not self:
-            part.origin = self.origin
+        part._origin = self._origin
         for key, table in self._tables.items():
             part._tables[key] = table.subset(chosen)
         part._metrics = list(self._metrics)
@@ -322,7 +326,7 @@ class Pools(Spaces):
         sources = next((part.sources for part in parts if part.sources), None)
         core = _core.Pools.merge([part.core for part in parts])
         merged = parts[0]._like(core, references, sources)
-        merged.origin = parts[0]
+        merged._origin = parts[0].origin
         return merged
 
     def __repr__(self) -> str:

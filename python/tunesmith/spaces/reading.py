@@ -93,7 +93,7 @@ def read_lists(
         sources = [text[0] for text in lines.texts]
     merged, pools = pools, Pools(pools.core, texts, sources)
     if len(parts) > 1:
-        pools.origin = merged.origin
+        pools._origin = merged.origin
     if blank:
         left_out = set(blank)
         pools = pools.subset([i for i in range(pools.sentences) if i not in left_out])

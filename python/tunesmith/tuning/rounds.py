@@ -208,11 +208,13 @@ class Decodings:
         # A feature that no hypothesis has any more keeps its weight.
         proposed = Weights({**weights, **Weights.from_vector(spaces.names, chosen)})
         oracle = spaces.score(setup.metric, spaces.oracle(setup.metric, chosen))
+        projected = self._projected(task, chosen, score)
+        task.release()
         return Step(
             proposed,
             {
                 **{key: facts[key] for key in GAINS if facts.get(key) is not None},
-                **self._projected(task, chosen, score),
+                **projected,
                 "oracle_score": oracle,
                 "hypotheses": spaces.hypotheses,
             },

@@ -112,15 +112,18 @@ impl Chart {
         &self.group(&self.bundles[way.bundle as usize]).entries[way.entry as usize]
     }
 
+    /// The score of a way, with the best of its tails.
+    pub fn score(&self, way: u32) -> f32 {
+        let Way { tails, own, .. } = self.ways[way as usize];
+        let tails = tails.into_iter().filter(|&tail| tail != NONE);
+        own + tails.map(|tail| self.vertices[tail as usize].score).sum::<f32>()
+    }
+
     /// Finds the best way to each vertex anew: those found late may make others better.
     pub fn settle(&mut self) {
         for at in 0..self.order.len() {
             let vertex = self.order[at];
-            let scored = |way: u32| {
-                let Way { tails, own, .. } = self.ways[way as usize];
-                let tails = tails.into_iter().filter(|&tail| tail != NONE);
-                (own + tails.map(|tail| self.vertices[tail as usize].score).sum::<f32>(), way)
-            };
+            let scored = |way: u32| (self.score(way), way);
             let best = self.ways_to(vertex).map(scored).max_by(|a, b| a.0.total_cmp(&b.0));
             if let Some((score, best)) = best {
                 let vertex = &mut self.vertices[vertex as usize];

@@ -242,10 +242,9 @@ impl<T: Tails> Span<'_, T> {
                 ends
             }
             _ => {
-                let (tails, order) = ([vertex(0), vertex(1)], usize::from(rule.shape.swapped));
-                below = tails[0].score + tails[1].score;
-                let (one, two) = (&tails[order].ends, &tails[1 - order].ends);
-                let (change, ends) = fill(&model.lm, group, rule, one, Some(two));
+                let (one, two) = (vertex(0), vertex(1));
+                below = one.score + two.score;
+                let (change, ends) = fill(&model.lm, group, rule, &one.ends, Some(&two.ends));
                 lm += change;
                 own += decoder.weighted.lm * change;
                 ends
@@ -348,10 +347,14 @@ impl<T: Tails> Span<'_, T> {
     }
 }
 
-/// Puts strings into the gaps of a rule, in the order of the target side; gives what the language
-/// model's score changes by, and the ends of the whole.
+/// Puts strings into the gaps of a rule; gives what the language model's score changes by, and the
+/// ends of the whole.
 #[inline]
-fn fill(lm: &Lm, group: &Group, rule: &Entry, one: &Ends, two: Option<&Ends>) -> (f32, Ends) {
+pub fn fill(lm: &Lm, group: &Group, rule: &Entry, one: &Ends, two: Option<&Ends>) -> (f32, Ends) {
+    let (one, two) = match two {
+        Some(two) if rule.shape.swapped => (two, Some(one)),
+        two => (one, two),
+    };
     let mut change = 0.0;
     let mut ends = match group.run(rule, 0) {
         Some(mut ends) => {

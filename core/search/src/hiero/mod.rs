@@ -1,5 +1,6 @@
 //! Rules with gaps put together from the bottom up (Chiang 2007).
 
+mod bins;
 mod cells;
 mod chart;
 mod cube;

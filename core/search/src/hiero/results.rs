@@ -1,23 +1,25 @@
 //! What a search found: the best translation, and the forest of all.
 
 use rustc_hash::FxHashMap;
+use tunesmith_lm::Ends;
 use tunesmith_rules::Symbol;
 use tunesmith_space::{Edge, Side, Skeleton, SkeletonBuilder};
 
+use super::bins;
 use super::chart::{Chart, From, NONE, Way};
 use super::decoder::Decoder;
 use super::search::{ranges, source_side};
 use crate::Sentence;
-use crate::features::{Collected, Rule, Sink, Total};
-use crate::outcome::{Features, Origin, Outcome, Step};
+use crate::features::{Collected, OnString, Rule, Sink, Total};
+use crate::outcome::{Features, Origin, Outcome, Partial, Step};
 
 /// The outcome for one sentence.
 pub struct Found<'d> {
-    decoder: &'d Decoder,
-    sentence: Sentence<'d>,
-    chart: Chart,
+    pub(super) decoder: &'d Decoder,
+    pub(super) sentence: Sentence<'d>,
+    pub(super) chart: Chart,
     /// The vertices of the whole sentence.
-    goal: Vec<u32>,
+    pub(super) goal: Vec<u32>,
     /// The best of them, and its score with the end of the sentence.
     best: (u32, f32),
     evaluated: u64,
@@ -44,32 +46,53 @@ impl<'d> Found<'d> {
     }
 
     /// What the language model gives for the end of the sentence.
-    fn end(&self, vertex: u32) -> f32 {
+    fn end(&self, ends: &Ends) -> f32 {
         let lm = &self.decoder.model.lm;
-        lm.score(self.chart.vertices[vertex as usize].ends.right(), lm.end_id()).0.log10
+        lm.score(ends.right(), lm.end_id()).0.log10
     }
 
-    /// What the end of the sentence adds to the score.
-    fn end_score(&self, vertex: u32) -> f32 {
+    /// What the end of the sentence adds to the score of a vertex.
+    pub(super) fn end_score(&self, vertex: u32) -> f32 {
+        self.end_score_of(&self.chart.vertices[vertex as usize].ends, self.strings(vertex))
+    }
+
+    /// What the end of the sentence adds to the score of a string, given by what matters of it.
+    pub(super) fn end_score_of(&self, ends: &Ends, strings: &[u64]) -> f32 {
         let weighted = &self.decoder.weighted;
         let mut total = Total { weights: &weighted.named, sum: 0.0 };
-        self.end_strings(vertex, &mut total);
-        weighted.lm * self.end(vertex) + total.sum as f32
+        self.end_strings(strings, &mut total);
+        weighted.lm * self.end(ends) + total.sum as f32
     }
 
-    fn end_strings(&self, vertex: u32, out: &mut dyn Sink) {
-        let features = &self.decoder.model.extras.string;
-        let states = &self.chart.strings[vertex as usize * features.len()..];
-        for (feature, &state) in features.iter().zip(states) {
+    fn end_strings(&self, strings: &[u64], out: &mut dyn Sink) {
+        for (feature, &state) in self.decoder.model.extras.string.iter().zip(strings) {
             feature.end(state, &self.sentence, out);
         }
     }
 
-    fn best_way(&self, vertex: u32) -> Option<&Way> {
+    /// The states of the string features of a vertex.
+    pub(super) fn strings(&self, vertex: u32) -> &[u64] {
+        let width = self.decoder.model.extras.string.len();
+        self.chart.strings.get(vertex as usize * width..).map_or(&[], |states| &states[..width])
+    }
+
+    /// Finds the string features of a way over tails with these states; gives the states of the
+    /// whole.
+    pub(super) fn join(&self, way: &Way, tails: [&[u64]; 2], out: &mut dyn Sink) -> Vec<u64> {
+        let gaps = self.chart.group(&self.chart.bundles[way.bundle as usize]).gaps;
+        let mut join = |at: usize, feature: &dyn OnString| {
+            let states = tails.map(|tail| tail.get(at).copied().unwrap_or(0));
+            feature.join(self.target(way), &states[..gaps], &self.sentence, out)
+        };
+        let features = self.decoder.model.extras.string.iter().enumerate();
+        features.map(|(at, feature)| join(at, &**feature)).collect()
+    }
+
+    pub(super) fn best_way(&self, vertex: u32) -> Option<&Way> {
         self.chart.ways.get(self.chart.vertices.get(vertex as usize)?.best as usize)
     }
 
-    fn target(&self, way: &Way) -> &[Symbol] {
+    pub(super) fn target(&self, way: &Way) -> &[Symbol] {
         let bundle = &self.chart.bundles[way.bundle as usize];
         self.chart.group(bundle).target(way.entry as usize)
     }
@@ -185,7 +208,7 @@ impl Outcome for Found<'_> {
     }
 
     fn features<'f>(&'f self, collected: &mut Collected) -> Box<dyn Features + 'f> {
-        Box::new(Told { found: self, ids: Ids::new(self, collected) })
+        Box::new(Told::new(self, collected))
     }
 
     fn step(&self, label: u32) -> Option<Step> {
@@ -224,6 +247,10 @@ impl Outcome for Found<'_> {
 
     fn labels(&self) -> u32 {
         (self.chart.ways.len() + self.goal.len()) as u32
+    }
+
+    fn bins(&self, ways: usize, collected: &mut Collected) -> Option<Vec<Vec<Partial>>> {
+        Some(bins::bins(self, ways, collected))
     }
 }
 
@@ -286,12 +313,49 @@ impl Export<'_, '_> {
 }
 
 /// The features of ways, and of the end of the sentence.
-struct Told<'f, 'd> {
+pub(super) struct Told<'f, 'd> {
     found: &'f Found<'d>,
     ids: Ids,
 }
 
-impl Told<'_, '_> {
+impl<'f, 'd> Told<'f, 'd> {
+    pub(super) fn new(found: &'f Found<'d>, collected: &mut Collected) -> Told<'f, 'd> {
+        Told { found, ids: Ids::new(found, collected) }
+    }
+
+    /// Those of a way that are the same whatever its tails are.
+    pub(super) fn alone(&self, label: u32, out: &mut Collected) {
+        self.rule(label, out);
+        let Some(way) = self.found.chart.ways.get(label as usize) else { return };
+        if self.is_from_table(way) {
+            self.place(way, out);
+        }
+    }
+
+    /// The others: those of the language model, whose decimal logarithm is given, and of strings,
+    /// over tails with these states. Gives the states of the whole.
+    pub(super) fn over(
+        &self,
+        way: &Way,
+        lm: f32,
+        tails: [&[u64]; 2],
+        out: &mut Collected,
+    ) -> Vec<u64> {
+        out.put(self.ids.lm, lm * self.found.decoder.model.dense.lm.1);
+        self.found.join(way, tails, out)
+    }
+
+    /// Those of the end of the sentence behind a string, given by what matters of it.
+    pub(super) fn end(&self, ends: &Ends, strings: &[u64], out: &mut Collected) {
+        out.put(self.ids.lm, self.found.end(ends) * self.found.decoder.model.dense.lm.1);
+        self.found.end_strings(strings, out);
+    }
+
+    fn is_from_table(&self, way: &Way) -> bool {
+        let chart = &self.found.chart;
+        matches!(chart.from(&chart.bundles[way.bundle as usize]), From::Table(_))
+    }
+
     fn place(&self, way: &Way, out: &mut Collected) {
         let found = self.found;
         if found.decoder.model.extras.place.is_empty() {
@@ -349,28 +413,19 @@ impl Features for Told<'_, '_> {
     }
 
     fn own(&self, label: u32, out: &mut Collected) {
-        let (found, ids) = (self.found, &self.ids);
-        let model = &found.decoder.model;
+        let found = self.found;
         let Some(way) = found.chart.ways.get(label as usize) else {
             let goal = (label as usize).checked_sub(found.chart.ways.len());
             if let Some(&vertex) = goal.and_then(|goal| found.goal.get(goal)) {
-                out.put(ids.lm, found.end(vertex) * model.dense.lm.1);
-                found.end_strings(vertex, out);
+                let ends = &found.chart.vertices[vertex as usize].ends;
+                self.end(ends, found.strings(vertex), out);
             }
             return;
         };
-        out.put(ids.lm, way.lm * model.dense.lm.1);
-        let bundle = &found.chart.bundles[way.bundle as usize];
-        if matches!(found.chart.from(bundle), From::Table(_)) {
+        if self.is_from_table(way) {
             self.place(way, out);
         }
-        let width = model.extras.string.len();
-        for (at, feature) in model.extras.string.iter().enumerate() {
-            let tails = way.tails.iter().filter(|&&tail| tail != NONE);
-            let states: Vec<u64> =
-                tails.map(|&tail| found.chart.strings[tail as usize * width + at]).collect();
-            feature.join(found.target(way), &states, &found.sentence, out);
-        }
+        self.over(way, way.lm, way.tails.map(|tail| found.strings(tail)), out);
     }
 }
 
