@@ -14,6 +14,7 @@ mod pools;
 mod rules;
 mod search;
 mod select;
+mod structured;
 mod text;
 mod threads;
 mod update;
@@ -32,6 +33,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     rules::register(module)?;
     decoder::register(module)?;
     features::register(module)?;
+    structured::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<forest::Forests>()?;
     module.add_class::<forest::Segments>()?;
