@@ -170,9 +170,8 @@ impl StructuredTask {
                     .collect();
                 let found =
                     search(py, &**task, weights, made.map_err(py_err)?, beam, threads, progress)?.1;
-                let trees = lengths.iter().zip(&found).map(|(&length, actions)| {
-                    task.tree(length, actions)
-                });
+                let trees =
+                    lengths.iter().zip(&found).map(|(&length, actions)| task.tree(length, actions));
                 PyList::new(py, trees.collect::<Vec<_>>())
             }
             Kind::Python(task) => {

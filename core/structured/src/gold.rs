@@ -112,30 +112,27 @@ impl<S: Clone + Eq + std::hash::Hash> Gold<S> {
     }
 
     /// The best gold derivations under weights, up to every step; exact.
-    pub fn best<T: Task<State = S>>(
+    pub fn best<'a, T: Task<State = S>>(
         &self,
-        search: &Search<'_, T>,
+        search: &Search<'a, T>,
         input: &T::Input,
         until: usize,
+        scratch: &mut Scratch<'a, T>,
     ) -> Result<Best, Fault> {
-        let mut scratch = Scratch::new(search.features);
         let mut steps = vec![vec![Reached { score: 0.0, parent: 0, action: NONE }]];
         for (step, nodes) in self.steps[..self.length().min(until)].iter().enumerate() {
             let unseen = Reached { score: f64::NEG_INFINITY, parent: 0, action: NONE };
             let mut next = vec![unseen; self.steps[step + 1].len()];
             for (place, node) in nodes.iter().enumerate() {
-                if !node.end {
-                    search.score(input, &node.state, &mut scratch)?;
-                }
+                let scores = match node.end {
+                    true => &[],
+                    false => search.score(input, &node.state, scratch)?,
+                };
                 let before = steps[step][place].score;
                 for &(action, target) in &node.arcs {
-                    let score = match action {
-                        NONE => 0.0,
-                        _ => {
-                            let listed = scratch.actions.iter().position(|&each| each == action);
-                            scratch.scores[listed.unwrap_or_default()]
-                        }
-                    };
+                    // Complete derivations have no score to add.
+                    let listed = scores.iter().find(|&&(each, _)| each == action);
+                    let score = listed.map_or(0.0, |&(_, score)| score);
                     let reached = &mut next[target as usize];
                     if before + score > reached.score {
                         *reached = Reached { score: before + score, parent: place as u32, action };

@@ -6,6 +6,7 @@ use tunesmith_solve::{Kind, Model, Rows, Rung, Update, Violation};
 use tunesmith_text::{Error, Watch};
 
 use crate::rows::{Given, difference};
+use crate::search::Scratch;
 use crate::trainer::Example;
 use crate::votes::Votes;
 use crate::{Fault, Features, Search, Task, Weights};
@@ -136,12 +137,13 @@ impl Learner {
         let Example { input, gold, .. } = example;
         let weights = self.model.weights();
         let search = Search { task, features: &self.features, weights, beam: settings.beam };
+        let mut scratch = Scratch::new(&self.features);
         let early = settings.violation == Violation::Early;
-        let lattice = search.run(input, Some(gold), early)?;
+        let lattice = search.run(input, Some(gold), early, &mut scratch)?;
         let last = lattice.steps.len() - 1;
         let lost = lattice.at(last).iter().all(|item| item.gold.is_none());
         let until = if early && lost { last } else { last.max(gold.length()) };
-        let best = gold.best(&search, input, until)?;
+        let best = gold.best(&search, input, until, &mut scratch)?;
         let rungs: Vec<Rung> = (1..=until)
             .map(|step| {
                 let beam = lattice.at(step);
@@ -162,9 +164,9 @@ impl Learner {
                 _ => 1,
             };
             right = gold.derivation(&best, step);
-            let others = lattice.at(step).iter().enumerate().filter(|(_, item)| item.gold.is_none());
-            rivals =
-                others.take(most).map(|(place, _)| lattice.derivation(step, place)).collect();
+            let others =
+                lattice.at(step).iter().enumerate().filter(|(_, item)| item.gold.is_none());
+            rivals = others.take(most).map(|(place, _)| lattice.derivation(step, place)).collect();
         }
         Ok(Found { wrong, rungs, step, gold: right, rivals })
     }
@@ -184,8 +186,7 @@ impl Learner {
             observed.wrong += u64::from(found.wrong);
             let before = rows.len();
             for rival in &found.rivals {
-                let row =
-                    difference(task, &example.input, &found.gold, rival, &mut self.features)?;
+                let row = difference(task, &example.input, &found.gold, rival, &mut self.features)?;
                 self.model.grow(self.features.len());
                 if !row.is_empty() {
                     rows.open(Kind::Margin, group as u32, MARGIN, f64::NAN, MARGIN);

@@ -47,7 +47,7 @@ pub struct Stack {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Tree {
+pub struct Tree {
     word: u32,
     left: u32,
     right: u32,
@@ -163,6 +163,13 @@ impl Parser {
 impl Task for Parser {
     type Input = ParsedSentence;
     type State = Stack;
+    /// The two topmost trees, the word below them, and the next word.
+    type View = (Option<Tree>, Option<Tree>, Option<u32>, u32);
+
+    fn view(&self, state: &Stack) -> Self::View {
+        let mut trees = state.trees.iter().rev().copied();
+        (trees.next(), trees.next(), trees.next().map(|tree| tree.word), state.next)
+    }
 
     fn start(&self, _: &ParsedSentence) -> Result<Stack, Fault> {
         Ok(Stack { trees: Vec::new(), next: 0 })
@@ -178,8 +185,7 @@ impl Task for Parser {
         state: &Stack,
         out: &mut Vec<u32>,
     ) -> Result<(), Fault> {
-        let (shifts, reduces) =
-            ((state.next as usize) < input.forms.len(), state.trees.len() >= 2);
+        let (shifts, reduces) = ((state.next as usize) < input.forms.len(), state.trees.len() >= 2);
         for (action, transition) in self.transitions.iter().enumerate() {
             if if *transition == Transition::Shift { shifts } else { reduces } {
                 out.push(action as u32);
@@ -227,12 +233,7 @@ impl Task for Parser {
         Ok(())
     }
 
-    fn is_gold(
-        &self,
-        input: &ParsedSentence,
-        state: &Stack,
-        action: u32,
-    ) -> Result<bool, Fault> {
+    fn is_gold(&self, input: &ParsedSentence, state: &Stack, action: u32) -> Result<bool, Fault> {
         Ok(self.oracle(input, state) == Some(action))
     }
 }

@@ -1,5 +1,6 @@
 //! Beam search over a task.
 
+use std::cmp::Ordering;
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
@@ -73,25 +74,27 @@ impl<S: Clone> Lattice<S> {
     }
 }
 
-/// Buffers of one search, and where it looks names up.
-pub struct Scratch<'a> {
+/// Buffers of one input's searches, and what they know already.
+pub struct Scratch<'a, T: Task> {
     contexts: Contexts<'a>,
     found: Vec<(u32, f64)>,
-    pub actions: Vec<u32>,
-    /// Scores of `actions`.
-    pub scores: Vec<f64>,
-    /// Scores by action; only those of `actions` count.
+    listed: Vec<u32>,
+    /// Scores by action; only those that are listed count.
     by_action: Vec<f64>,
+    /// Actions and scores of all views that were seen, one after the other.
+    scored: Vec<(u32, f64)>,
+    views: FxHashMap<T::View, (usize, usize)>,
 }
 
-impl<'a> Scratch<'a> {
+impl<'a, T: Task> Scratch<'a, T> {
     pub fn new(features: &'a Features) -> Self {
         Scratch {
             contexts: features.lookup(),
             found: Vec::new(),
-            actions: Vec::new(),
-            scores: Vec::new(),
+            listed: Vec::new(),
             by_action: Vec::new(),
+            scored: Vec::new(),
+            views: FxHashMap::default(),
         }
     }
 }
@@ -99,23 +102,35 @@ impl<'a> Scratch<'a> {
 #[derive(Clone, Copy)]
 struct Candidate {
     score: f64,
+    /// By parent and action: the first among equals is the better.
+    number: u32,
     parent: u32,
     action: u32,
     gold: Option<u32>,
 }
 
+impl Candidate {
+    fn order(&self, other: &Self) -> Ordering {
+        other.score.total_cmp(&self.score).then(self.number.cmp(&other.number))
+    }
+}
+
 impl<'a, T: Task> Search<'a, T> {
-    /// Lists the actions of a state that is not an end, and their scores.
-    pub fn score(
+    /// The actions of a state that is not an end, and their scores.
+    pub fn score<'b>(
         &self,
         input: &T::Input,
         state: &T::State,
-        scratch: &mut Scratch<'a>,
-    ) -> Result<(), Fault> {
-        let Scratch { contexts, found, actions, scores, by_action } = scratch;
-        actions.clear();
-        self.task.actions(input, state, actions)?;
-        let Some(&most) = actions.iter().max() else {
+        scratch: &'b mut Scratch<'a, T>,
+    ) -> Result<&'b [(u32, f64)], Fault> {
+        let Scratch { contexts, found, listed, by_action, scored, views } = scratch;
+        let view = self.task.view(state);
+        if let Some(&(start, end)) = views.get(&view) {
+            return Ok(&scored[start..end]);
+        }
+        listed.clear();
+        self.task.actions(input, state, listed)?;
+        let Some(&most) = listed.iter().max() else {
             let error = Error::new("the task has no action in a state that is not an end");
             return Err(error.remedy("return an action, or make is_end true there").into());
         };
@@ -131,11 +146,11 @@ impl<'a, T: Task> Search<'a, T> {
                 }
             }
         }
-        scores.clear();
-        scores.extend(actions.iter().map(|&action| by_action[action as usize]));
+        let start = scored.len();
+        scored.extend(listed.iter().map(|&action| (action, by_action[action as usize])));
         if self.task.has_features() {
-            for (&action, score) in actions.iter().zip(scores) {
-                self.task.features(input, state, action, contexts)?;
+            for (action, score) in &mut scored[start..] {
+                self.task.features(input, state, *action, contexts)?;
                 contexts.take(found)?;
                 for &(context, value) in found.iter() {
                     for &(key, id) in self.features.row(context) {
@@ -146,7 +161,8 @@ impl<'a, T: Task> Search<'a, T> {
                 }
             }
         }
-        Ok(())
+        views.insert(view, (start, scored.len()));
+        Ok(&scored[start..])
     }
 
     /// Searches until all that is kept is complete. With `gold`, items know whether they are gold;
@@ -156,8 +172,8 @@ impl<'a, T: Task> Search<'a, T> {
         input: &T::Input,
         gold: Option<&Gold<T::State>>,
         stop: bool,
+        scratch: &mut Scratch<'a, T>,
     ) -> Result<Lattice<T::State>, Fault> {
-        let mut scratch = Scratch::new(self.features);
         let start = self.task.start(input)?;
         let end = self.task.is_end(input, &start)?;
         let first = Item { state: start, score: 0.0, parent: 0, action: NONE, gold: None, end };
@@ -184,14 +200,15 @@ impl<'a, T: Task> Search<'a, T> {
                     _ => None,
                 };
                 if item.end {
-                    let gold = follow(NONE);
-                    candidates.push(Candidate { score: item.score, parent, action: NONE, gold });
+                    let (score, gold) = (item.score, follow(NONE));
+                    let number = candidates.len() as u32;
+                    candidates.push(Candidate { score, number, parent, action: NONE, gold });
                     continue;
                 }
-                self.score(input, &item.state, &mut scratch)?;
-                for (&action, &score) in scratch.actions.iter().zip(&scratch.scores) {
-                    let score = item.score + score;
-                    candidates.push(Candidate { score, parent, action, gold: follow(action) });
+                for &(action, score) in self.score(input, &item.state, scratch)? {
+                    let (score, gold) = (item.score + score, follow(action));
+                    let number = candidates.len() as u32;
+                    candidates.push(Candidate { score, number, parent, action, gold });
                 }
             }
             let next = self.keep(input, beam, &mut candidates)?;
@@ -208,29 +225,37 @@ impl<'a, T: Task> Search<'a, T> {
         beam: &[Item<T::State>],
         candidates: &mut [Candidate],
     ) -> Result<Vec<Item<T::State>>, Fault> {
-        // Stable: candidates come in the order of their parents and actions.
-        candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
         let mut next: Vec<Item<T::State>> = Vec::with_capacity(self.beam.min(candidates.len()));
         let mut seen: FxHashMap<(T::State, bool), ()> = FxHashMap::default();
-        for candidate in candidates.iter() {
-            if next.len() == self.beam {
-                break;
+        let mut rest = candidates;
+        while !rest.is_empty() && next.len() < self.beam {
+            // Sorts no more than it needs; equal states may ask for a second round.
+            let count = rest.len().min(self.beam.saturating_mul(2));
+            if count < rest.len() {
+                rest.select_nth_unstable_by(count, Candidate::order);
             }
-            let &Candidate { score, parent, action, gold } = candidate;
-            let before = &beam[parent as usize].state;
-            let state = match action {
-                NONE => before.clone(),
-                _ => self.task.apply(input, before, action)?,
-            };
-            // A beam of one has nothing to compare with.
-            if self.beam > 1 {
-                match seen.entry((state.clone(), gold.is_some())) {
-                    Entry::Occupied(_) => continue,
-                    Entry::Vacant(entry) => entry.insert(()),
+            let (best, others) = std::mem::take(&mut rest).split_at_mut(count);
+            best.sort_unstable_by(Candidate::order);
+            rest = others;
+            for &mut Candidate { score, parent, action, gold, .. } in best {
+                if next.len() == self.beam {
+                    break;
+                }
+                let before = &beam[parent as usize].state;
+                let state = match action {
+                    NONE => before.clone(),
+                    _ => self.task.apply(input, before, action)?,
                 };
+                // A beam of one has nothing to compare with.
+                if self.beam > 1 {
+                    match seen.entry((state.clone(), gold.is_some())) {
+                        Entry::Occupied(_) => continue,
+                        Entry::Vacant(entry) => entry.insert(()),
+                    };
+                }
+                let end = action == NONE || self.task.is_end(input, &state)?;
+                next.push(Item { state, score, parent, action, gold, end });
             }
-            let end = action == NONE || self.task.is_end(input, &state)?;
-            next.push(Item { state, score, parent, action, gold, end });
         }
         Ok(next)
     }

@@ -71,7 +71,8 @@ const FIXED: [(&str, Fixed); 21] = [
     ("prefix3", |words, at, out| out.add(&["prefix3=", prefix(&words.forms[at], 3)])),
     ("shape", |words, at, out| out.add(&["shape=", &shape(&words.forms[at])])),
     ("shape-1", |words, at, out| {
-        let last = at.checked_sub(1).map_or_else(|| OUTSIDE.to_owned(), |at| shape(&words.forms[at]));
+        let last =
+            at.checked_sub(1).map_or_else(|| OUTSIDE.to_owned(), |at| shape(&words.forms[at]));
         out.add(&["shape-1=", &last]);
     }),
     ("first,shape", |words, at, out| {
@@ -152,6 +153,11 @@ impl Tagger {
 impl Task for Tagger {
     type Input = TaggedSentence;
     type State = Tagged;
+    type View = Tagged;
+
+    fn view(&self, state: &Tagged) -> Tagged {
+        *state
+    }
 
     fn start(&self, _: &TaggedSentence) -> Result<Tagged, Fault> {
         Ok(Tagged { place: 0, last: START, before: START })
@@ -161,12 +167,7 @@ impl Task for Tagger {
         Ok(state.place as usize == input.words.forms.len())
     }
 
-    fn actions(
-        &self,
-        _: &TaggedSentence,
-        _: &Tagged,
-        out: &mut Vec<u32>,
-    ) -> Result<(), Fault> {
+    fn actions(&self, _: &TaggedSentence, _: &Tagged, out: &mut Vec<u32>) -> Result<(), Fault> {
         out.extend(0..self.tags.len() as u32);
         Ok(())
     }
@@ -190,12 +191,7 @@ impl Task for Tagger {
         Ok(())
     }
 
-    fn is_gold(
-        &self,
-        input: &TaggedSentence,
-        state: &Tagged,
-        action: u32,
-    ) -> Result<bool, Fault> {
+    fn is_gold(&self, input: &TaggedSentence, state: &Tagged, action: u32) -> Result<bool, Fault> {
         Ok(input.gold.get(state.place as usize) == Some(&action))
     }
 

@@ -13,11 +13,15 @@ pub trait Task: Send + Sync {
     /// What is given, and in training also the right output.
     type Input: Send + Sync;
     type State: Clone + Eq + Hash + Send + Sync;
+    /// What actions and features see of a state: they are the same for states of the same view.
+    type View: Eq + Hash;
 
     fn start(&self, input: &Self::Input) -> Result<Self::State, Fault>;
 
     /// Whether the output is complete.
     fn is_end(&self, input: &Self::Input, state: &Self::State) -> Result<bool, Fault>;
+
+    fn view(&self, state: &Self::State) -> Self::View;
 
     /// Lists the actions of a state that is not an end; an empty list is an error.
     fn actions(
@@ -62,12 +66,8 @@ pub trait Task: Send + Sync {
 
     /// Whether a derivation that was gold so far stays gold with the action. There may be several
     /// such actions, and some may lead nowhere: the learner leaves out what cannot be finished.
-    fn is_gold(
-        &self,
-        input: &Self::Input,
-        state: &Self::State,
-        action: u32,
-    ) -> Result<bool, Fault>;
+    fn is_gold(&self, input: &Self::Input, state: &Self::State, action: u32)
+    -> Result<bool, Fault>;
 
     /// Looks up contexts that depend on the input only, once for all searches.
     fn prepare(&self, _input: &mut Self::Input, _contexts: &mut Contexts<'_>) {}

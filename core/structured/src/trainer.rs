@@ -7,6 +7,7 @@ use tunesmith_solve::Rng;
 use tunesmith_text::Watch;
 
 use crate::mixing::mix;
+use crate::search::Scratch;
 use crate::{Fault, Gold, GoldFault, Learner, Observed, Search, Settings, Task, Weights};
 
 /// An input with its gold derivations.
@@ -79,7 +80,8 @@ impl<T: Task> Trainer<T> {
         let ran: Result<Vec<(Learner, Observed)>, Fault> = (0..shards)
             .into_par_iter()
             .map(|shard| {
-                let own: Vec<u32> = (shard..examples.len()).step_by(shards).map(|n| n as u32).collect();
+                let own: Vec<u32> =
+                    (shard..examples.len()).step_by(shards).map(|n| n as u32).collect();
                 let order = Rng::new(*seed, epoch, shard as u64).permutation(own.len());
                 let order: Vec<u32> = order.iter().map(|&place| own[place as usize]).collect();
                 let mut copy = learner.clone();
@@ -112,7 +114,8 @@ pub fn predict<T: Task>(
             let mut tally: Vec<(Vec<u32>, f64)> = Vec::new();
             for (voter, &votes) in weights.voters.iter().zip(&weights.votes) {
                 let search = Search { task, features, weights: voter, beam };
-                let actions = search.run(input, None, false)?.best();
+                let mut scratch = Scratch::new(features);
+                let actions = search.run(input, None, false, &mut scratch)?.best();
                 match tally.iter_mut().find(|(known, _)| *known == actions) {
                     Some((_, sum)) => *sum += votes,
                     None => tally.push((actions, votes)),

@@ -22,6 +22,7 @@ from tunesmith.cli import (
     report,
     rerank,
     score,
+    structured,
     train,
     translate,
     tune,
@@ -68,7 +69,7 @@ class Commands(TyperGroup):
         """Return the names of the commands."""
         return [
             *("demo", "rerank", "score", "compare", "report", "presets"),
-            *("train", "inspect", "features", "tune", "translate", "lm"),
+            *("train", "inspect", "features", "tune", "translate", "lm", "structured"),
         ]
 
     def make_context(
@@ -110,6 +111,7 @@ app.command("features", epilog=features.EXAMPLES)(features.features)
 app.command("tune", cls=tune.PairsCommand, epilog=tune.EXAMPLES)(tune.tune)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.add_typer(lm.app, name="lm")
+app.add_typer(structured.app, name="structured")
 
 
 def _version(asked: bool) -> None:

@@ -112,6 +112,11 @@ impl PythonTask {
 impl Task for PythonTask {
     type Input = PythonInput;
     type State = PythonState;
+    type View = PythonState;
+
+    fn view(&self, state: &PythonState) -> PythonState {
+        state.clone()
+    }
 
     fn start(&self, input: &PythonInput) -> Result<PythonState, Fault> {
         Python::attach(|py| {

@@ -85,8 +85,7 @@ pub const TEMPLATES: [Template; 6] = [single, pairs, triples, children, labels, 
 /// Single words and tags.
 fn single(view: &View<'_>, out: &mut Contexts<'_>) {
     out.add(&["bias"]);
-    let places =
-        [("s0", view.top), ("s1", view.below), ("q0", view.next), ("q1", view.second)];
+    let places = [("s0", view.top), ("s1", view.below), ("q0", view.next), ("q1", view.second)];
     for (place, seen) in places {
         out.add(&[place, ".w=", seen.form]);
         out.add(&[place, ".t=", seen.tag]);
