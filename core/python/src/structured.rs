@@ -192,7 +192,7 @@ impl StructuredTask {
     }
 }
 
-fn start<T: Task + 'static>(
+fn start<T: Task + Entered + 'static>(
     py: Python<'_>,
     task: &Arc<T>,
     inputs: Vec<T::Input>,
@@ -203,11 +203,11 @@ where
     T::Input: 'static,
     T::State: 'static,
 {
-    let made = py.detach(|| Trainer::new(Arc::clone(task), inputs, settings, seed));
+    let made = py.detach(|| T::entered(|| Trainer::new(Arc::clone(task), inputs, settings, seed)));
     Ok(Box::new(made.map_err(fault)?))
 }
 
-fn search<T: Task>(
+fn search<T: Task + Entered>(
     py: Python<'_>,
     task: &T,
     weights: &Weights,
@@ -217,26 +217,55 @@ fn search<T: Task>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<T::Input>, Vec<Vec<u32>>)> {
     let watch = Watch::default();
+    let threads = if T::ALONE { 1 } else { threads };
     let found = watched(py, &watch, progress, threads, || {
-        predict(task, weights, &mut inputs, beam, &watch)
+        T::entered(|| predict(task, weights, &mut inputs, beam, &watch))
     })?;
     Ok((inputs, found.map_err(fault)?))
+}
+
+/// How long work with a task is entered.
+trait Entered {
+    /// Whether one thread does all of it.
+    const ALONE: bool = false;
+
+    fn entered<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+}
+
+impl Entered for Tagger {}
+impl Entered for Parser {}
+
+/// Taking the interpreter lock once for all calls is many times faster than for each of them; what
+/// runs in Python lets other threads have it now and then.
+impl Entered for PythonTask {
+    const ALONE: bool = true;
+
+    fn entered<R>(work: impl FnOnce() -> R) -> R {
+        Python::attach(|_| work())
+    }
 }
 
 /// A trainer of any task.
 trait Running: Send + Sync {
     fn pass(&mut self, epoch: u64, shards: usize, watch: &Watch) -> Result<Observed, Fault>;
+    fn threads(&self, wanted: usize) -> usize;
     fn weights(&self) -> Weights;
     fn skipped(&self) -> (usize, usize);
     fn derivations(&self) -> Vec<f64>;
 }
 
-impl<T: Task> Running for Trainer<T> {
+impl<T: Task + Entered> Running for Trainer<T> {
     fn pass(&mut self, epoch: u64, shards: usize, watch: &Watch) -> Result<Observed, Fault> {
-        match shards {
+        T::entered(|| match shards {
             0 => Trainer::pass(self, epoch, watch),
             _ => self.mixed_pass(shards, epoch, watch),
-        }
+        })
+    }
+
+    fn threads(&self, wanted: usize) -> usize {
+        if T::ALONE { 1 } else { wanted }
     }
 
     fn weights(&self) -> Weights {
@@ -271,6 +300,7 @@ impl StructuredLearner {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Seen> {
         let watch = Watch::default();
+        let threads = self.inner.threads(threads);
         let inner = &mut self.inner;
         let seen = watched(py, &watch, progress, threads, || inner.pass(epoch, shards, &watch))?;
         let seen = seen.map_err(fault)?;

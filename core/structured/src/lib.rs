@@ -20,9 +20,9 @@ mod weights;
 
 pub use features::{ALONE, Contexts, Features};
 pub use gold::{Gold, GoldFault};
-pub use learner::{Learner, Method, Observed, Settings};
+pub use learner::{Found, Learner, Method, Observed, Settings};
 pub use parser::{ParsedSentence, Parser, Transition};
-pub use search::{Lattice, NONE, Search, UNBOUNDED};
+pub use search::{Lattice, NONE, Scratch, Search, UNBOUNDED};
 pub use tagger::{TaggedSentence, Tagger, template_names};
 pub use task::Task;
 pub use trainer::{Example, Trainer, predict};

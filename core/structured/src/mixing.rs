@@ -15,10 +15,14 @@ pub fn mix(learner: &mut Learner, mut shards: Vec<Learner>) {
         }
     }
     let count = shards.len() as f64;
-    let known = learner.features.len();
+    let (known, contexts) = (learner.features.len(), learner.features.names().len());
     let (mut weights, mut lags) = (vec![0.0; known], vec![0.0; known]);
     for shard in &shards {
         let features = &shard.features;
+        // In the order of the shard, so that a single one leaves the same ids as if it were alone.
+        features.names().iter().skip(contexts).for_each(|name| {
+            learner.features.intern(name);
+        });
         let (lag, _) = shard.model.average_state();
         for (id, (&weight, &lag)) in shard.model.weights().iter().zip(lag).enumerate() {
             let id = if id < known {

@@ -212,10 +212,8 @@ impl Task for Parser {
                 }
             }
             Transition::Right(_) => {
-                if let Some(top) = trees.pop() {
-                    if let Some(below) = trees.last_mut() {
-                        (below.right, below.right_action) = (top.word, action);
-                    }
+                if let (Some(top), Some(below)) = (trees.pop(), trees.last_mut()) {
+                    (below.right, below.right_action) = (top.word, action);
                 }
             }
         }
