@@ -42,7 +42,7 @@ class Transliteration:
 
 text = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8")
 data = [line.split("\t") for line in text.splitlines()]
-seen, unseen = ([(f"^^{a}", b) for kind, a, b in data if kind == want] for want in ("train", "test"))
+seen, unseen = ([(f"^^{a}", b) for kind, a, b in data if kind == k] for k in ("train", "test"))
 for templates in TEMPLATES[:1], TEMPLATES:
     model = train(Transliteration(templates), seen, Training(beam=4, passes=10))
     right = sum(model.predict([word]) == [wanted] for word, wanted in unseen)

@@ -62,7 +62,7 @@ impl<T: Task> Trainer<T> {
     /// One pass in an order that depends on seed and epoch.
     pub fn pass(&mut self, epoch: u64, watch: &Watch) -> Result<Observed, Fault> {
         watch.enter("learning", self.examples.len() as u64);
-        let order = Rng::new(self.seed, epoch, 0).permutation(self.examples.len());
+        let order = order(self.seed, epoch, 0, self.examples.len());
         let Trainer { task, examples, learner, settings, .. } = self;
         learner.pass(task.as_ref(), examples, &order, settings, watch)
     }
@@ -82,7 +82,7 @@ impl<T: Task> Trainer<T> {
             .map(|shard| {
                 let own: Vec<u32> =
                     (shard..examples.len()).step_by(shards).map(|n| n as u32).collect();
-                let order = Rng::new(*seed, epoch, shard as u64).permutation(own.len());
+                let order = order(*seed, epoch, shard, own.len());
                 let order: Vec<u32> = order.iter().map(|&place| own[place as usize]).collect();
                 let mut copy = learner.clone();
                 let observed = copy.pass(task.as_ref(), examples, &order, settings, watch)?;
@@ -95,6 +95,12 @@ impl<T: Task> Trainer<T> {
         seen.iter().for_each(|each| all.add(each));
         Ok(all)
     }
+}
+
+/// The order in which a learner visits its examples.
+fn order(seed: u64, epoch: u64, shard: usize, length: usize) -> Vec<u32> {
+    // Sentence numbers never reach these streams' names.
+    Rng::new(seed, epoch, u64::MAX - shard as u64).permutation(length)
 }
 
 /// The actions of the best derivation of every input; of several voters, those with most votes.

@@ -86,9 +86,17 @@ impl PythonTask {
         Ok(state.0.actions.get_or_init(|| actions))
     }
 
-    fn action<'a>(&self, state: &'a PythonState, action: u32) -> Result<&'a Py<PyAny>, Fault> {
-        let listed = state.0.actions.get().and_then(|actions| actions.get(action as usize));
-        listed.ok_or_else(|| Error::new("an action is asked for that was not listed").into())
+    /// The action behind a number. An equal state may have been listed in place of this one.
+    fn action<'a>(
+        &self,
+        py: Python<'_>,
+        input: &PythonInput,
+        state: &'a PythonState,
+        action: u32,
+    ) -> Result<&'a Py<PyAny>, Fault> {
+        let listed = self.listed(py, input, state)?.get(action as usize);
+        let error = || Error::new("actions returned fewer actions for an equal state");
+        listed.ok_or_else(|| error().remedy("put into a state what actions depend on").into())
     }
 
     /// The actions behind their numbers.
@@ -101,8 +109,7 @@ impl PythonTask {
         let mut state = self.start(input)?;
         let mut found = Vec::with_capacity(actions.len());
         for &action in actions {
-            self.listed(py, input, &state)?;
-            found.push(self.action(&state, action)?.clone_ref(py));
+            found.push(self.action(py, input, &state, action)?.clone_ref(py));
             state = self.apply(input, &state, action)?;
         }
         Ok(found)
@@ -149,7 +156,7 @@ impl Task for PythonTask {
         action: u32,
     ) -> Result<PythonState, Fault> {
         Python::attach(|py| {
-            let arguments = (&input.given, &state.0.object, self.action(state, action)?);
+            let arguments = (&input.given, &state.0.object, self.action(py, input, state, action)?);
             self.state(self.object.bind(py).call_method1("apply", arguments)?)
         })
     }
@@ -162,7 +169,7 @@ impl Task for PythonTask {
         out: &mut Contexts<'_>,
     ) -> Result<(), Fault> {
         Python::attach(|py| {
-            let arguments = (&input.given, &state.0.object, self.action(state, action)?);
+            let arguments = (&input.given, &state.0.object, self.action(py, input, state, action)?);
             let named = self.object.bind(py).call_method1("features", arguments)?;
             if named.is_instance_of::<PyString>() {
                 let message = "features returned a string, not several names or a mapping";
@@ -194,7 +201,7 @@ impl Task for PythonTask {
         action: u32,
     ) -> Result<bool, Fault> {
         Python::attach(|py| {
-            let action = self.action(state, action)?;
+            let action = self.action(py, input, state, action)?;
             let arguments = (&input.given, &input.wanted, &state.0.object, action);
             Ok(self.object.bind(py).call_method1("is_gold", arguments)?.is_truthy()?)
         })
