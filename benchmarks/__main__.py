@@ -57,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "relative-margin": tuning_bench.relative_margin,
     "structured-rivals": structured_bench.rivals,
     "structured-tagger": structured_bench.tagger,
+    "structured-learners": structured_bench.learners,
     "structured-parser": structured_bench.parser,
 }
 NAMES = tuple(BENCHMARKS)

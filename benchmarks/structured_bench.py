@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -161,6 +162,46 @@ def _draw(name: str, curves: dict[str, list[float]], setting: Setting) -> None:
     """Replace one panel of the plot; the other is kept from the last run."""
     if curves and not setting.quick:
         plot(PLOT, name, curves, PLOTTED[name])
+
+
+LEARNERS = {
+    "perceptron": Training(),
+    "perceptron, voted": Training(weights="voted"),
+    "perceptron, batch 8": Training(batch=8),
+    "perceptron, 2 shards": Training(shards=2),
+    "MIRA, C 0.01": Training(learner="mira", c=0.01),
+    "MIRA, C 0.1": Training(learner="mira", c=0.1),
+    "MIRA, C 1": Training(learner="mira", c=1.0),
+    "MIRA, C 0.1, batch 8": Training(learner="mira", batch=8),
+    "8-best MIRA, C 0.1": Training(learner="kbest-mira"),
+}
+LEARNERS_BEAM, LEARNERS_PASSES = 4, 6
+
+
+def learners(setting: Setting) -> Outcome:
+    """Learners and regimes of the tagger."""
+    outcome = Outcome(f"Tagger: learners at beam {LEARNERS_BEAM}, max-violation")
+    task = Tagger()
+    learnt, choosing, dev = _texts(setting, task)
+    passes = 2 if setting.quick else LEARNERS_PASSES
+    for name, training in LEARNERS.items():
+        training = replace(training, beam=LEARNERS_BEAM, passes=passes)
+        work = partial(train, task, learnt, training, dev=choosing, threads=1)
+        model, time_ = best_of(1, work)
+        spent = time_.cpu / passes
+        accuracy = _accuracy(model, dev, task.right)
+        say(f"  {name}: {accuracy:.2f} ({spent:.2f} CPU s per pass)")
+        outcome.rows.append(
+            {
+                "learner": name,
+                "accuracy, %": accuracy,
+                "best, choosing": model.history[model.kept - 1].dev,
+                "pass kept": model.kept,
+                "CPU s per pass": spent,
+            }
+        )
+    outcome.notes = [_about("accuracy")]
+    return outcome
 
 
 def rivals(setting: Setting) -> Outcome:

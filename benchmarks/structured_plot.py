@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 WIDTH, HEIGHT = 860, 340
 PANEL, TOP, BOTTOM = 320, 44, 270
@@ -38,7 +39,7 @@ def plot(path: Path, name: str, curves: dict[str, list[float]], beam: int) -> No
     path.write_text("".join(parts), encoding="utf-8")
 
 
-def _kept(path: Path) -> dict[str, dict[str, object]]:
+def _kept(path: Path) -> dict[str, dict[str, Any]]:
     """Return the figures of both panels, which the drawing itself carries."""
     if not path.exists():
         return {}
@@ -46,8 +47,7 @@ def _kept(path: Path) -> dict[str, dict[str, object]]:
     return dict(json.loads(found[1])) if found else {}
 
 
-def _panel(name: str, beam: object, curves: object) -> str:
-    assert isinstance(curves, dict)
+def _panel(name: str, beam: int, curves: dict[str, list[float]]) -> str:
     left = LEFTS[name]
     values = [value for line in curves.values() for value in line]
     low, high = min(values), max(values)

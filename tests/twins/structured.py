@@ -136,12 +136,7 @@ def beam_steps(
 
 
 def chosen_step(
-    update: str,
-    golds: list[Path],
-    beams: list[list[Path]],
-    margins: list[float],
-    held: list[bool],
-    right: list[bool],
+    update: str, margins: list[float], held: list[bool], right: list[bool]
 ) -> int | None:
     """Return the step to update at, if any."""
     last = len(margins) - 1
@@ -169,7 +164,7 @@ def learn(
     """Return the averaged weights of the perceptron."""
     usable = [pair for pair in examples if can_finish(task, *pair, task.start(pair[0]))]
     weights: dict[str, float] = {}
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = {}
     steps = 0
     for number in range(1, passes + 1):
         for place in _core.permutation(seed, number, len(usable)):
@@ -185,19 +180,13 @@ def learn(
                 score(task, given, held[0], weights) - score(task, given, best, weights)
                 for held, best in zip(beams, golds, strict=True)
             ]
-            at = chosen_step(
-                update,
-                golds,
-                beams,
-                margins,
-                [any(each) for each in gold],
-                [each[0] for each in gold],
-            )
+            held, right = [any(each) for each in gold], [each[0] for each in gold]
+            at = chosen_step(update, margins, held, right)
             if at is not None:
                 for path, sign in ((golds[at], 1), (beams[at][0], -1)):
                     for name, value in total(task, given, path).items():
                         weights[name] = weights.get(name, 0.0) + sign * value
-            for name, value in weights.items():
-                sums[name] += value
+            for name, weight in weights.items():
+                sums[name] = sums.get(name, 0.0) + weight
             steps += 1
-    return {name: value / steps for name, value in sums.items() if value}
+    return {name: weight / steps for name, weight in sums.items() if weight}
