@@ -154,8 +154,8 @@ impl StructuredTask {
                 let given: Vec<Vec<String>> = inputs.extract()?;
                 let made: Result<Vec<_>, Error> =
                     given.into_iter().map(|forms| task.sentence(forms, &[])).collect();
-                let found =
-                    search(py, &**task, weights, made.map_err(py_err)?, beam, threads, progress)?.1;
+                let mut made = made.map_err(py_err)?;
+                let found = search(py, &**task, weights, &mut made, beam, threads, progress)?;
                 let tags = found.iter().map(|actions| {
                     actions.iter().map(|&action| task.tag(action)).collect::<Vec<_>>()
                 });
@@ -168,20 +168,20 @@ impl StructuredTask {
                     .into_iter()
                     .map(|(forms, tags)| task.sentence(forms, tags, &[], Vec::new()))
                     .collect();
-                let found =
-                    search(py, &**task, weights, made.map_err(py_err)?, beam, threads, progress)?.1;
+                let mut made = made.map_err(py_err)?;
+                let found = search(py, &**task, weights, &mut made, beam, threads, progress)?;
                 let trees =
                     lengths.iter().zip(&found).map(|(&length, actions)| task.tree(length, actions));
                 PyList::new(py, trees.collect::<Vec<_>>())
             }
             Kind::Python(task) => {
                 let given: Vec<Py<PyAny>> = inputs.extract()?;
-                let made = given
+                let mut made: Vec<PythonInput> = given
                     .into_iter()
                     .map(|given| PythonInput { given, wanted: py.None() })
                     .collect();
-                let (inputs, found) = search(py, &**task, weights, made, beam, threads, progress)?;
-                let all: PyResult<Vec<_>> = inputs
+                let found = search(py, &**task, weights, &mut made, beam, threads, progress)?;
+                let all: PyResult<Vec<_>> = made
                     .iter()
                     .zip(found)
                     .map(|(input, actions)| task.replay(py, input, &actions).map_err(fault))
@@ -211,17 +211,17 @@ fn search<T: Task + Entered>(
     py: Python<'_>,
     task: &T,
     weights: &Weights,
-    mut inputs: Vec<T::Input>,
+    inputs: &mut [T::Input],
     beam: usize,
     threads: usize,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Vec<T::Input>, Vec<Vec<u32>>)> {
+) -> PyResult<Vec<Vec<u32>>> {
     let watch = Watch::default();
     let threads = if T::ALONE { 1 } else { threads };
     let found = watched(py, &watch, progress, threads, || {
-        T::entered(|| predict(task, weights, &mut inputs, beam, &watch))
+        T::entered(|| predict(task, weights, inputs, beam, &watch))
     })?;
-    Ok((inputs, found.map_err(fault)?))
+    found.map_err(fault)
 }
 
 /// How long work with a task is entered.

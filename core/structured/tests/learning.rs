@@ -205,7 +205,9 @@ proptest! {
                 };
                 let mut trainer = trainer(lines(seed, 20, 5, 3), settings);
                 let watch = Watch::default();
-                (0..2).for_each(|epoch| drop(trainer.mixed_pass(3, epoch, &watch).unwrap()));
+                for epoch in 0..2 {
+                    trainer.mixed_pass(3, epoch, &watch).unwrap();
+                }
                 let weights = trainer.learner.weights();
                 let mut inputs = lines(seed + 1, 9, 5, 3);
                 let found =
