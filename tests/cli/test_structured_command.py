@@ -137,6 +137,7 @@ def test_sentences_that_cannot_be_learnt_from_are_counted(text: Path, tmp_path: 
         (("train", "tagger", "{t}", "--model", "{d}/m", "--update", "late"), "--update late"),
         (("train", "tagger", "{t}", "--model", "{d}/m", "--column", "feats"), "--column feats"),
         (("train", "tagger", "{t}", "--model", "{d}/m", "--unlabelled"), "is for parsers"),
+        (("train", "parser", "{t}", "--model", "{d}/m", "--exact"), "--exact is for taggers"),
         (("train", "tagger", "{t}", "--model", "{d}/m", "--column", "xpos"), "has no XPOS tag"),
         (("train", "tagger", "{t}", "--model", "{d}"), "other files than a model"),
         (("train", "tagger", "{d}/none", "--model", "{d}/m"), "no such file"),

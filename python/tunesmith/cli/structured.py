@@ -72,7 +72,7 @@ def train(
         int, typer.Option(metavar="N", help="How many derivations survive a step.")
     ] = 8,
     exact: Annotated[
-        bool, typer.Option("--exact", metavar="", help="Search without a beam: drop nothing.")
+        bool, typer.Option("--exact", metavar="", help="Search without a beam (tagger).")
     ] = False,
     update: Annotated[
         str,
@@ -145,6 +145,11 @@ def train(
         o.one_of(name, value, known)
     if unlabelled and task != Parser.NAME:
         raise InputError("--unlabelled is for parsers", remedy="leave it out")
+    if exact and task == Parser.NAME:
+        raise InputError(
+            "--exact is for taggers: a sentence has too many different stacks of a parser",
+            remedy="give a --beam",
+        )
     training = Training(
         beam=None if exact else beam,
         update=update,  # type: ignore[arg-type]
