@@ -172,8 +172,8 @@ LEARNERS = {
     "MIRA, C 0.01": Training(learner="mira", c=0.01),
     "MIRA, C 0.1": Training(learner="mira", c=0.1),
     "MIRA, C 1": Training(learner="mira", c=1.0),
-    "MIRA, C 0.1, batch 8": Training(learner="mira", batch=8),
-    "8-best MIRA, C 0.1": Training(learner="kbest-mira"),
+    "MIRA, C 0.01, batch 8": Training(learner="mira", c=0.01, batch=8),
+    "8-best MIRA, C 0.01": Training(learner="kbest-mira", c=0.01, k=8),
 }
 LEARNERS_BEAM, LEARNERS_PASSES = 4, 6
 

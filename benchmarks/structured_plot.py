@@ -26,7 +26,8 @@ STYLE = (
 def plot(path: Path, name: str, curves: dict[str, list[float]], beam: int) -> None:
     """Draw one panel anew; the other is kept as the file has it."""
     known = _kept(path)
-    known[name] = {"beam": beam, "curves": curves}
+    rounded = {update: [round(value, 2) for value in line] for update, line in curves.items()}
+    known[name] = {"beam": beam, "curves": rounded}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'width="{WIDTH}" height="{HEIGHT}"><style>{STYLE}</style>',

@@ -36,7 +36,7 @@ class Training:
     batch: int = 1
     shards: int = 1
     seed: int = 1
-    c: float = 0.1
+    c: float = 0.01
     k: int = 8
     voters: int = 10
 
