@@ -22,6 +22,7 @@ from benchmarks import (
     reranking_bench,
     rules_bench,
     sparse,
+    structured_bench,
     training_bench,
     tuning_bench,
 )
@@ -54,6 +55,10 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "growth": training_bench.growth,
     "regimes": tuning_bench.regimes,
     "relative-margin": tuning_bench.relative_margin,
+    "structured-rivals": structured_bench.rivals,
+    "structured-tagger": structured_bench.tagger,
+    "structured-learners": structured_bench.learners,
+    "structured-parser": structured_bench.parser,
 }
 NAMES = tuple(BENCHMARKS)
 RESULTS = Path(__file__).resolve().parent / "results"

@@ -11,6 +11,7 @@ from tunesmith.errors import InputError
 __all__ = [
     "GLUE_RULES",
     "HEURISTICS",
+    "TAGGER_TEMPLATES",
     "TEMPLATES",
     "TEMPLATE_SETS",
     "AlignedCorpus",
@@ -36,6 +37,9 @@ __all__ = [
     "Segments",
     "Selector",
     "Step",
+    "StructuredLearner",
+    "StructuredTask",
+    "StructuredWeights",
     "Table",
     "Templates",
     "Translation",
@@ -932,3 +936,75 @@ class Step:
     def links(self) -> list[tuple[int, int]]: ...
     @property
     def origin(self) -> str: ...
+
+# Structured learning
+
+TAGGER_TEMPLATES: list[str]
+
+@final
+class StructuredTask:
+    @staticmethod
+    def tagger(tags: list[str], templates: list[str]) -> StructuredTask: ...
+    @staticmethod
+    def parser(transitions: list[str]) -> StructuredTask: ...
+    @staticmethod
+    def python(task: Any) -> StructuredTask: ...
+    def learner(
+        self,
+        examples: list[Any],
+        *,
+        beam: int | None,
+        update: str,
+        method: str,
+        c: float,
+        k: int,
+        batch: int,
+        voters: int,
+        seed: int,
+    ) -> StructuredLearner: ...
+    def predict(
+        self,
+        weights: StructuredWeights,
+        inputs: list[Any],
+        beam: int | None,
+        threads: int = 0,
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> list[Any]: ...
+
+@final
+class StructuredLearner:
+    def run_pass(
+        self,
+        epoch: int,
+        shards: int = 0,
+        threads: int = 0,
+        progress: Callable[[str, int, int], object] | None = None,
+    ) -> tuple[int, int, int, int, float]: ...
+    def weights(self) -> StructuredWeights: ...
+    @property
+    def skipped(self) -> tuple[int, int]: ...
+    @property
+    def derivations(self) -> list[float]: ...
+
+@final
+class StructuredWeights:
+    @staticmethod
+    def load(
+        letters: NDArray[np.uint8],
+        ends: NDArray[np.uint64],
+        contexts: NDArray[np.uint32],
+        actions: NDArray[np.uint32],
+        weights: NDArray[np.float64],
+        votes: NDArray[np.float64],
+    ) -> StructuredWeights: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        NDArray[np.uint8],
+        NDArray[np.uint64],
+        NDArray[np.uint32],
+        NDArray[np.uint32],
+        NDArray[np.float64],
+        NDArray[np.float64],
+    ]: ...
+    def __len__(self) -> int: ...

@@ -12,7 +12,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import hiero_bench, moses_lists, numpy_twin, phrase_bench, reading, rivals, sparse
+from benchmarks import (
+    hiero_bench,
+    moses_lists,
+    numpy_twin,
+    phrase_bench,
+    reading,
+    rivals,
+    sparse,
+    structured_bench,
+    structured_plot,
+)
 from benchmarks.__main__ import NAMES, main
 from benchmarks.data import Setting
 from benchmarks.harness import (
@@ -305,3 +315,40 @@ def test_results_are_written_and_claims_judged(tmp_path: Path) -> None:
         "12,346",
         "1,234",
     ]
+
+
+def test_the_structured_benchmarks_fill_their_tables(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "pos"
+    folder.mkdir(parents=True)
+    tags = {"the": "DET", "dog": "NOUN", "cat": "NOUN", "sees": "VERB", "hears": "VERB"}
+    rows = []
+    for noun, verb in (("dog", "sees"), ("cat", "hears"), ("cat", "sees")) * 8:
+        for number, (word, head) in enumerate(
+            (("the", 2), (noun, 3), (verb, 0), ("the", 5), ("dog", 3)), 1
+        ):
+            rows.append(f"{number}\t{word}\t_\t{tags[word]}\t_\t_\t{head}\td\t_\t_")
+        rows.append("")
+    for part in ("train", "dev"):
+        with gzip.open(folder / f"en_partut-ud-{part}.conllu.gz", "wt") as file:
+            file.write("\n".join(rows) + "\n")
+    setting = Setting(quick=True, shared=tmp_path)
+    for run, count in (
+        (structured_bench.tagger, 8),
+        (structured_bench.parser, 8),
+        (structured_bench.learners, len(structured_bench.LEARNERS)),
+    ):
+        outcome = run(setting)
+        assert len(outcome.rows) == count and outcome.title in markdown(outcome)
+    programs = [row["program"] for row in structured_bench.rivals(setting).rows]
+    assert programs[0] == "ours, beam 1"
+
+
+def test_learning_curves_are_drawn_panel_by_panel(tmp_path: Path) -> None:
+    path = tmp_path / "curves.svg"
+    for name in ("tagger", "parser"):
+        curves = {
+            update: [1.0, 2.0 + place] for place, update in enumerate(structured_plot.COLOURS)
+        }
+        structured_plot.plot(path, name, curves, 2)
+    drawn = path.read_text()
+    assert drawn.count('class="line"') == 8 and "Tagger" in drawn and "Parser" in drawn

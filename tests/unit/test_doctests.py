@@ -26,6 +26,7 @@ WITH_EXAMPLES = {
     "tunesmith.metrics.registry",
     "tunesmith.spaces.forests",
     "tunesmith.spaces.pools",
+    "tunesmith.structured",
     "tunesmith.tuning.loop",
     "tunesmith.weights",
 }

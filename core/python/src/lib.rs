@@ -15,6 +15,7 @@ mod pools;
 mod rules;
 mod search;
 mod select;
+mod structured;
 mod text;
 mod threads;
 mod update;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decoder::register(module)?;
     module.add_class::<contest::Contest>()?;
     features::register(module)?;
+    structured::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<forest::Forests>()?;
     module.add_class::<forest::Segments>()?;

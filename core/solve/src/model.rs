@@ -110,6 +110,17 @@ impl Model {
         }
     }
 
+    /// Makes room for features that are new: weight zero, without bounds.
+    pub fn grow(&mut self, features: usize) {
+        debug_assert!(features >= self.weights.len());
+        self.weights.resize(features, 0.0);
+        self.lag.resize(features, 0.0);
+        if !self.lower.is_empty() {
+            self.lower.resize(features, f64::NEG_INFINITY);
+            self.upper.resize(features, f64::INFINITY);
+        }
+    }
+
     pub fn restart_average(&mut self) {
         self.lag.fill(0.0);
         self.steps = 0;
@@ -156,6 +167,17 @@ mod tests {
         model.end_step();
         assert_eq!(model.weights(), [3.0, 4.0, 1.0, 0.0]);
         assert_eq!(model.average(), [3.0, 2.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_grown_model_averages_what_is_new_from_the_first_step() {
+        let mut model = Model::new(vec![1.0]).bounded(vec![0.0], vec![1.0]);
+        model.end_step();
+        model.grow(2);
+        model.add(&[0, 1], &[1.0, 3.0], 1.0);
+        model.end_step();
+        assert_eq!(model.weights(), [1.0, 3.0]);
+        assert_eq!(model.average(), [1.0, 1.5]);
     }
 
     #[test]
