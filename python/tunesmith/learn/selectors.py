@@ -71,7 +71,6 @@ class HopeFear:
             raise InputError(f"no prediction named {self.prediction!r}", remedy="use M+C, PB or MC")
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         score, gain = ORACLES[self.oracle]
         return _core.Selector.hope_fear(
             (score, self.beta * gain),
@@ -97,7 +96,6 @@ class Lists:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.lists(self.n, self.model, self.k)
 
 
@@ -116,7 +114,6 @@ class Pairs:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.pairs(self.samples, self.threshold, self.keep)
 
 
@@ -130,7 +127,6 @@ class Expected:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.expected(self.alpha, self.k)
 
 
@@ -150,7 +146,6 @@ class Bounded:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.bounded(self.inner.kernel(), self.bound, self.price, self.k)
 
 

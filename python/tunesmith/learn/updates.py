@@ -66,7 +66,6 @@ class PassiveAggressive:
     KERNEL: ClassVar[str] = "core/solve/src/update/passive_aggressive.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.passive_aggressive(_cap(self.c), self.rate, self.scale_by_oracle)
 
 
@@ -87,7 +86,6 @@ class Hildreth:
     KERNEL: ClassVar[str] = "core/solve/src/update/hildreth.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.hildreth(
             _cap(self.c), self.rate, self.scale_by_oracle, self.tolerance, self.sweeps
         )
@@ -111,7 +109,6 @@ class CuttingPlane:
     KERNEL: ClassVar[str] = "core/solve/src/update/cutting_plane.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.cutting_plane(
             _cap(self.c), self.epsilon, self.epsilon_bound, self.max_iter, self.planes
         )
@@ -126,7 +123,6 @@ class Perceptron:
     KERNEL: ClassVar[str] = "core/solve/src/update/perceptron.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.perceptron(self.rate)
 
 
@@ -146,7 +142,6 @@ class Arow:
     KERNEL: ClassVar[str] = "core/solve/src/update/arow.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.arow(self.r, self.rate, self.variance, self.linear)
 
 
@@ -167,7 +162,6 @@ class AdaGrad:
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.gradient(self.loss, "adagrad", self.eta, self.l1, self.l2)
 
 
@@ -185,7 +179,6 @@ class Sgd:
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.gradient(
             self.loss, self.rate, self.eta, self.l1, self.l2, list(self.anchor)
         )
