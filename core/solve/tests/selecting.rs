@@ -358,7 +358,11 @@ proptest! {
             }
         }
         prop_assert_eq!((rows.len(), rows.is_empty()), (row, row == 0));
-        prop_assert_eq!(rows.starts().len(), row + 1);
+        let starts = rows.starts();
+        prop_assert_eq!((starts.len(), starts[row]), (row + 1, rows.ids.len()));
+        for row in 0..row {
+            prop_assert_eq!(starts[row + 1] - starts[row], rows.row(row).0.len());
+        }
     }
 }
 
