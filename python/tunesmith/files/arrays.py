@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tunesmith.errors import InputError
 from tunesmith.files.atomic import atomic_write
 from tunesmith.files.plain import plain
+from tunesmith.files.text import cannot_read
 
 FORMAT = 1
 _META = "tunesmith"
@@ -131,9 +132,7 @@ def file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror or error}", file=str(path), remedy=_REMEDY
-        ) from error
+        raise cannot_read(path, error, _REMEDY) from error
 
 
 def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:

@@ -162,6 +162,43 @@ class TextFile:
         return value
 
 
+class Numbers:
+    """A file with one number per hypothesis."""
+
+    def __init__(self, name: str, file: TextFile) -> None:
+        self.name = name
+        self.file = file
+        self.lines = file.lines()
+        self.count = 0
+
+    def text(self) -> str | None:
+        """Return the next line without white space; raise if there is none, report bad UTF-8."""
+        try:
+            line = next(self.lines)
+        except StopIteration:
+            self.file.line = self.count + 1
+            raise self.file.error(
+                f"the file ends after {self.count} lines, the list does not",
+                "give one number per hypothesis",
+            ) from None
+        self.count += 1
+        return None if line is None else line.strip()
+
+    def next(self) -> float | None:
+        """Return the next number, or ``None`` after reporting that the line is bad."""
+        text = self.text()
+        return None if text is None else self.file.number(text, f"value of {self.name}")
+
+    def finish(self) -> None:
+        """Raise if the file goes on."""
+        for line in self.lines:
+            if line is None or line.strip():
+                raise self.file.error(
+                    f"the file goes on after {self.count} lines, where the list ends",
+                    "give one number per hypothesis",
+                )
+
+
 def parse_number(text: str) -> float | None:
     """Return a decimal number, or ``None``; underscores and non-ASCII digits are not accepted."""
     if not text.isascii() or "_" in text:

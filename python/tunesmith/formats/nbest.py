@@ -30,6 +30,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
+    Numbers,
     Options,
     Path,
     Report,
@@ -314,43 +315,13 @@ def _refuse_loss(format: Format, lists: Lists, path: str) -> None:
         )
 
 
-class _Numbers:
-    """A file with one number per hypothesis."""
-
-    def __init__(self, name: str, file: TextFile) -> None:
-        self.name = name
-        self.file = file
-        self.lines = file.lines()
-        self.count = 0
-
-    def next(self) -> float | None:
-        try:
-            line = next(self.lines)
-        except StopIteration:
-            self.file.line = self.count + 1
-            raise self.file.error(
-                f"the file ends after {self.count} lines, the list does not",
-                "give one number per hypothesis",
-            ) from None
-        self.count += 1
-        return None if line is None else self.file.number(line.strip(), f"value of {self.name}")
-
-    def finish(self) -> None:
-        for line in self.lines:
-            if line is None or line.strip():
-                raise self.file.error(
-                    f"the file goes on after {self.count} lines, where the list ends",
-                    "give one number per hypothesis",
-                )
-
-
 def _items(format: Format, file: TextFile, column_files: Mapping[str, Path]) -> Iterator[Item]:
     """Yield the items that a format reads, with numbers from column and feature files added."""
     if format.read is None:
         raise InputError(f"format {format.name} can be written, not read", file.path)
-    columns = [_Numbers(name, file.open(path)) for name, path in column_files.items()]
+    columns = [Numbers(name, file.open(path)) for name, path in column_files.items()]
     feature_files = {} if format.keyed_files else file.options.feature_files
-    features = [_Numbers(name, file.open(path)) for name, path in feature_files.items()]
+    features = [Numbers(name, file.open(path)) for name, path in feature_files.items()]
     for item in format.read(file):
         if isinstance(item, Empty | End):
             yield item
