@@ -158,12 +158,7 @@ def _plain(name: str) -> str:
     return name
 
 
-def read_moses_sparse(path: Path) -> Weights:
-    """Return the weights in ``name weight`` lines, as Moses writes sparse weights."""
-    return _read_pairs(path)
-
-
-def write_moses_sparse(weights: Mapping[str, float], path: Path) -> None:
+def write_cdec(weights: Mapping[str, float], path: Path) -> None:
     """Write ``name weight`` lines."""
     with AtomicWriter(path) as out:
         for name, value in weights.items():
@@ -172,15 +167,6 @@ def write_moses_sparse(weights: Mapping[str, float], path: Path) -> None:
 
 def read_cdec(path: Path) -> Weights:
     """Return the weights in ``name weight`` lines of cdec; ``#`` begins a comment."""
-    return _read_pairs(path)
-
-
-def write_cdec(weights: Mapping[str, float], path: Path) -> None:
-    """Write ``name weight`` lines."""
-    write_moses_sparse(weights, path)
-
-
-def _read_pairs(path: Path) -> Weights:
     file = _text_file(path)
     weights: Weights = {}
     for line in file:
@@ -192,3 +178,7 @@ def _read_pairs(path: Path) -> Weights:
             file.bad(FIELDS, f"{shown(text)} is not name and weight", "write name, space, weight")
         _add(file, weights, parts[0], _number(file, parts[1]))
     return weights
+
+
+# Moses writes its sparse weights in the same form.
+read_moses_sparse, write_moses_sparse = read_cdec, write_cdec

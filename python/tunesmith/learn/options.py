@@ -58,6 +58,8 @@ Bound = Annotated[float, Range(0, inf, open=True)]
 
 Mark = TypeVar("Mark", Range, Doc, OnlyWith)
 
+TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
 
 class Option(NamedTuple):
     """An option of a preset, for people."""
@@ -101,19 +103,10 @@ def typed(name: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{name} is {value!r}", remedy=f"use one of {allowed(kind)}")
         return str(value)
     if plain is bool:
-        words = {
-            "true": True,
-            "1": True,
-            "yes": True,
-            "on": True,
-            "false": False,
-            "0": False,
-            "no": False,
-            "off": False,
-        }
-        if str(value).lower() not in words:
+        word = str(value).lower()
+        if word not in TRUE + FALSE:
             raise InputError(f"{name} is {value!r}", remedy=f"use {allowed(kind)}")
-        return words[str(value).lower()]
+        return word in TRUE
     found = _number(value, plain, _mark(kind, Range))
     if found is None:
         raise InputError(f"{name} is {value!r}", remedy=f"give {allowed(kind)}")
