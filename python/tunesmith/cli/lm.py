@@ -26,8 +26,8 @@ app = typer.Typer(
 Model = Annotated[
     Path,
     typer.Argument(
-        help="An ARPA file, a binary, or a directory of tunesmith train, whose model sees the text "
-        "as it is prepared there.",
+        help="An ARPA file, a binary, or a model directory of tunesmith train, which also prepares "
+        "the text.",
         show_default=False,
     ),
 ]

@@ -126,8 +126,7 @@ def translate(
         raise InputError("--set is for options of tuners", remedy=f"write --search {set_[0]}")
     if sum(each is not None for each in (model, moses, cdec_grammar)) != 1:
         raise InputError(
-            "one model is wanted",
-            remedy="name MODEL, --moses INI or --cdec-grammar FILE, one of them",
+            "no model, or more than one", remedy="give MODEL, --moses INI or --cdec-grammar FILE"
         )
     if cdec_grammar is None and (lm is not None or cdec_weights is not None):
         raise InputError(

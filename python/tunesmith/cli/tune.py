@@ -226,7 +226,7 @@ def tune(
     """
     if sum(each is not None for each in (model, moses, command)) != 1:
         raise InputError(
-            "one decoder is wanted", remedy="name MODEL, --moses INI or --command TEXT, one of them"
+            "no decoder, or more than one", remedy="give MODEL, --moses INI or --command TEXT"
         )
     if features and model is None:
         raise InputError("--features without MODEL", remedy="only our models have templates")

@@ -60,9 +60,9 @@ def fixed_size(lists: Lists, path: str) -> None:
 
 
 def read(file: TextFile) -> Iterator[Item]:
-    """Read a file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
+    """Read a file, or a folder with `hyps.txt`, `NAME.scores` and `NAME.columns`.
 
-    ``total.scores`` is the total; the other scores are features.
+    `total.scores` is the total; the other scores are features.
     """
     folder = FilePath(file.path)
     features: dict[str, Numbers] = {}
@@ -112,7 +112,7 @@ def read(file: TextFile) -> Iterator[Item]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """Write a folder: ``hyps.txt``, ``NAME.scores`` per feature, ``NAME.columns`` per column."""
+    """Write a folder: `hyps.txt`, `NAME.scores` per feature, `NAME.columns` per column."""
     fixed_size(lists, path)
     features, columns = lists.names(), lists.pools.columns
     if len({TOTAL, *features, *columns}) < 1 + len(features) + len(columns):

@@ -57,7 +57,7 @@ class Nbest(NamedTuple):
 
 @dataclass(slots=True)
 class Along:
-    """Sources and references that came with the lists; ``None`` if there are none."""
+    """Sources and references that came with the lists; `None` if there are none."""
 
     sources: Sequence[str | None] | None = None
     references: Sequence[Sequence[str] | None] | None = None
@@ -70,12 +70,12 @@ Columns = Sequence[str] | Mapping[str, Path | None]
 class Reading:
     """Options for reading n-best files.
 
-    ``format`` is detected if not given. ``skip_bad`` skips and counts bad hypotheses,
-    ``keep_blank`` keeps hypotheses without text. ``columns`` names scores to tune for, which are
+    `format` is detected if not given. `skip_bad` skips and counts bad hypotheses,
+    `keep_blank` keeps hypotheses without text. `columns` names scores to tune for, which are
     then not features; a path names a file with one number per hypothesis, in the list's order.
-    ``features`` adds features from such files. ``per_sentence`` is the number of hypotheses per
-    sentence for formats that need it. ``keyed`` reads the ids of a Moses, cdec or Travatar list as
-    keys, ``first_id`` is the id of the first sentence. ``sentences`` is the number of sentences:
+    `features` adds features from such files. `per_sentence` is the number of hypotheses per
+    sentence for formats that need it. `keyed` reads the ids of a Moses, cdec or Travatar list as
+    keys, `first_id` is the id of the first sentence. `sentences` is the number of sentences:
     lists missing at the end are then empty.
     """
 
@@ -90,9 +90,9 @@ class Reading:
     sentences: int | None = None
 
     def read(self, path: Path, along: Along | None = None) -> Nbest:
-        """Return the lists of a file and the skipped lines; fill ``along`` with the lists' texts.
+        """Return the lists of a file and the skipped lines; fill `along` with the lists' texts.
 
-        Raise an ``InputError`` with file, line and remedy if the file is bad.
+        Raise an `InputError` with file, line and remedy if the file is bad.
         """
         name = self.format_of(path)
         if name in NATIVE:
@@ -113,13 +113,13 @@ class Reading:
     def stream(
         self, path: Path, limit: int, skipped: list[Skipped] | None = None
     ) -> Iterator[Pools]:
-        """Yield at most ``limit`` lists at a time, as soon as they are complete.
+        """Yield at most `limit` lists at a time, as soon as they are complete.
 
-        The lists need not fit into memory. Skipped lines are added to ``skipped`` at the end.
+        The lists need not fit into memory. Skipped lines are added to `skipped` at the end.
 
         A Moses, cdec or Travatar list is complete when the next id comes or the file ends. Formats
         that mark the end of a list complete it at once. Other formats come in one part, and so do
-        the latter with ``skip_bad`` or ``sentences``, which need the whole file.
+        the latter with `skip_bad` or `sentences`, which need the whole file.
         """
         name = self.format_of(path)
         found: list[Skipped] = []
@@ -183,9 +183,9 @@ def read_nbest(
     first_id: int = 0,
     along: Along | None = None,
 ) -> Nbest:
-    """Return the lists of a file and the skipped lines; ``Reading`` explains the options.
+    """Return the lists of a file and the skipped lines; `Reading` explains the options.
 
-    ``along`` receives the sources and references in the list, which JSONL may have.
+    `along` receives the sources and references in the list, which JSONL may have.
     """
     wanted = dict.fromkeys(columns) if not isinstance(columns, Mapping) else dict(columns)
     reading = Reading(
@@ -205,7 +205,7 @@ def read_nbest(
 def read_stream(
     path: Path, format: str | None = None, *, limit: int, skip_bad: bool = False
 ) -> Iterator[Pools]:
-    """Yield ``limit`` lists at a time, which need not fit into memory (``Reading.stream``).
+    """Yield `limit` lists at a time, which need not fit into memory (`Reading.stream`).
 
     Raise for a format that must be read whole.
     """
@@ -236,9 +236,9 @@ def write_nbest(
 ) -> None:
     """Write lists atomically.
 
-    ``order`` gives the positions of the hypotheses in a new order, sentence by sentence;
-    ``scores`` are more named scores, one per hypothesis. ``sources`` and ``references`` are written
-    if the format can hold them. Raise if the format cannot hold the features, unless ``lossy``.
+    `order` gives the positions of the hypotheses in a new order, sentence by sentence;
+    `scores` are more named scores, one per hypothesis. `sources` and `references` are written
+    if the format can hold them. Raise if the format cannot hold the features, unless `lossy`.
     """
     target = fspath(path)
     more = dict(scores or {})
@@ -369,7 +369,7 @@ class _Builder:
                 self.add(item)
 
     def parts(self, items: Iterable[Item], limit: int) -> Iterator[Pools]:
-        """Yield lists, ``limit`` at a time, as they end."""
+        """Yield lists, `limit` at a time, as they end."""
         filled = False
         for item in items:
             self.fill([item])

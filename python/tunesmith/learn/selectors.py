@@ -134,8 +134,8 @@ class Expected:
 class Bounded:
     """Add the relative margin's bounds: -B <= s(y+) - s(y) <= B (Eidelman et al. 2013).
 
-    `bound` is B, `price` the slack price D. The update meets the inner constraint first, then the
-    lowest-scoring candidate, then the highest.
+    `bound` is B, `price` the slack price D. The update first meets the inner constraint, then the
+    bound against the lowest-scoring candidate, then that against the highest.
     """
 
     inner: Selector

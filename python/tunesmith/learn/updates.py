@@ -54,9 +54,9 @@ class Update(Protocol):
 class PassiveAggressive:
     """PA-I, which is 1-best MIRA: w += min(C, loss / ‖x‖²) x for each violated row in turn.
 
-    Rows of a bounded selector carry their own cap D and are met one round after the other, each
-    under the weights that the one before left: that is RM-PA. Equals `Hildreth` and one round of
-    `CuttingPlane` on a single row.
+    Rows of a bounded selector have their own cap D. They are met round by round, each under the
+    weights that the round before has left: that is RM-PA. On a single row this equals `Hildreth`
+    and one round of `CuttingPlane`.
     """
 
     c: float = 0.01
@@ -150,8 +150,8 @@ class AdaGrad:
     """AdaGrad with L1 by FOBOS (Green et al. 2013).
 
     Per coordinate G += g², w -= η g/√G, then w <- sign(w)[|w| - λη/√G]₊. A coordinate without a
-    gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G, applied when the weight is
-    next read: exact, and a million idle features cost nothing.
+    gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G. It is applied when the
+    weight is next read: the result is exact, and a million idle features cost nothing.
     """
 
     loss: Loss = "logistic"
