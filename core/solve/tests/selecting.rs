@@ -136,7 +136,7 @@ proptest! {
 
     #[test]
     fn sampled_pairs_are_the_most_different_of_all_that_were_drawn(
-        list in hypotheses(9), samples in 0usize..60, keep in 0usize..6, threshold in 0u8..4,
+        list in hypotheses(30), samples in 0usize..500, keep in 0usize..30, threshold in 0u8..4,
     ) {
         let corpus = corpus_of(std::slice::from_ref(&list));
         let threshold = f64::from(threshold) / 10.0;
