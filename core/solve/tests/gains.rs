@@ -76,26 +76,28 @@ fn a_background_begins_at_the_mean_of_the_first_and_follows_what_was_chosen() {
 
 #[test]
 fn gains_in_context_exchange_the_sentence_and_count_for_the_whole_corpus() {
-    let chosen = vec![2.0, WORDS, 6.0, WORDS];
+    let start = [2.0, 6.0, 5.0];
     for follow in [false, true] {
-        let mut gain = made(GainKind::Context { follow }, GainScale::One);
+        let kind = GainKind::Context { follow };
+        let chosen = Vec::from_iter(start.into_iter().flat_map(|errors| [errors, WORDS]));
+        let mut gain = Gain::new(Arc::new(ERRORS), kind, GainScale::One, vec![1.0; 3], &chosen);
         assert!(gain.set_context(chosen.clone()));
-        let wanted = |others: f64, own: f64| {
-            let centre = rate(others + own, 2.0 * WORDS);
-            [1.0, 4.0].map(|errors| centre + 2.0 * (rate(others + errors, 2.0 * WORDS) - centre))
+        let assert_context = |gain: &Gain, errors: [f64; 3]| {
+            let words = 3.0 * WORDS;
+            let sum: f64 = errors.iter().sum();
+            let centre = rate(sum, words);
+            for (sentence, own) in errors.into_iter().enumerate() {
+                let among = |errors: f64| rate(sum - own + errors, words);
+                let wanted = [1.0, 4.0].map(|errors| centre + 3.0 * (among(errors) - centre));
+                assert_gains(&gain.worth(sentence), wanted);
+            }
         };
-        assert_gains(&gain.worth(0), wanted(6.0, 2.0));
-        assert_gains(&gain.worth(1), wanted(2.0, 6.0));
-        gain.observe(0, &[9.0, WORDS], &[0.0, WORDS]);
-        let first = if follow { 9.0 } else { 2.0 };
-        assert_gains(&gain.worth(0), wanted(6.0, first));
-        assert_gains(&gain.worth(1), wanted(first, 6.0));
-        gain.observe(0, &[4.0, WORDS], &[0.0, WORDS]);
-        assert_gains(&gain.worth(1), wanted(if follow { 4.0 } else { 2.0 }, 6.0));
-        if !follow {
-            let among = Gain::among(Arc::new(ERRORS), chosen.clone());
-            assert_gains(&among.worth(1), wanted(2.0, 6.0));
+        assert_context(&gain, start);
+        for (sentence, errors) in [(0, 9.0), (2, 1.0), (0, 4.0)] {
+            gain.observe(sentence, &[errors, WORDS], &[0.0, WORDS]);
         }
+        assert_context(&gain, if follow { [4.0, 6.0, 1.0] } else { start });
+        assert_context(&Gain::among(Arc::new(ERRORS), chosen), start);
     }
 }
 

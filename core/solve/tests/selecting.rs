@@ -207,6 +207,7 @@ proptest! {
         // Without an oracle there is nothing to hold.
         prop_assert!(selected(&selector, &mut visit, &w, 1).is_empty());
         let inner = selected(&selector, &mut visit, &w, 0);
+        prop_assert_eq!(visit.oracle.is_none(), list.is_empty());
         let Some(hope) = visit.oracle else { return Ok(()) };
         let fear = ranked(&list, &w, (1.0, -1.0), 0)[0];
         prop_assert_eq!(inner.len(), usize::from(hope != fear));

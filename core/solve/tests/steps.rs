@@ -270,9 +270,7 @@ proptest! {
         }
         update.end_pass(&mut model);
         prop_assert!(!update.is_lazy());
-        for at in 0..FEATURES {
-            prop_assert!((model.weight(at as u32) - eager[at]).abs() < 1e-9);
-        }
+        assert_close(model.weights(), &eager);
         // Weights that somebody else has set count from then on.
         model.set(0, 7.0);
         update.weights_replaced();
