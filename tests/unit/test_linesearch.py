@@ -8,7 +8,16 @@ from twins.lists import Lists, counted
 from twins.training import task_of
 
 from tunesmith import InputError, Pools, _core
-from tunesmith.learn.linesearch import GENERATIONS, MOST_FEATURES, LineSearch
+from tunesmith.learn.linesearch import (
+    FAR,
+    GENERATIONS,
+    MOST_FEATURES,
+    NEAR,
+    LineSearch,
+    _anywhere,
+    _near,
+    _range,
+)
 
 
 @pytest.mark.parametrize("wide", [0, 4])
@@ -125,3 +134,24 @@ def test_coordinates_and_statistics_that_do_not_belong_are_refused() -> None:
         walker.direction(np.zeros(3), -1.0, 1.0)
     with pytest.raises(ValueError, match="another length"):
         walker.move_to(np.zeros(1))
+
+
+def test_steps_along_a_direction_stay_within_all_bounds() -> None:
+    pools = counted(np.random.default_rng(1), [3], 3)
+    task = task_of(pools, "wer", np.array([-1.0, 0.0, 0.5]), np.array([1.0, 4.0, 0.5]))
+    weights = np.array([0.5, 1.0, 0.5])
+    # The third weight is fixed and does not move: it limits nothing.
+    assert _range(task, weights, np.array([2.0, 1.0, 0.0])) == (-0.75, 0.25)
+    assert _range(task, weights, np.array([-2.0, 1.0, 0.0])) == (-0.25, 0.75)
+    assert _range(task_of(pools, "wer"), weights, np.ones(3)) == (-np.inf, np.inf)
+
+
+def test_restarts_move_all_features_by_as_much_as_they_matter() -> None:
+    """A feature with values in the hundreds gets small weights: it must not decide alone."""
+    rng = np.random.default_rng(1)
+    spread, base = np.array([0.01, 1.0, 100.0]), np.array([200.0, 2.0, 0.02])
+    far = np.array([_anywhere(base, spread, rng) * spread for _ in range(300)])
+    np.testing.assert_allclose(far.std(axis=0), 1.0, rtol=0.2)
+    near = np.array([(_near(base, spread, rng) - base) * spread for _ in range(300)])
+    size = float(np.abs(base * spread).mean())
+    assert (near.std(axis=0) > NEAR * size).all() and (near.std(axis=0) < FAR * size).all()
