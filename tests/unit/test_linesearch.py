@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from twins.lists import Lists, counted
+from twins.lists import Array, Lists, counted
 from twins.training import task_of
 
-from tunesmith import InputError, Pools, _core
+from tunesmith import Forests, InputError, Pools, _core
+from tunesmith.engines import Pool, Worker
 from tunesmith.learn.linesearch import (
     FAR,
+    GATHERINGS,
     GENERATIONS,
+    LISTED,
     MOST_FEATURES,
     NEAR,
     LineSearch,
     _anywhere,
+    _gather,
     _near,
     _range,
 )
@@ -155,3 +161,28 @@ def test_restarts_move_all_features_by_as_much_as_they_matter() -> None:
     near = np.array([(_near(base, spread, rng) - base) * spread for _ in range(300)])
     size = float(np.abs(base * spread).mean())
     assert (near.std(axis=0) > NEAR * size).all() and (near.std(axis=0) < FAR * size).all()
+
+
+@pytest.mark.parametrize("metric", ["wer", "bleu"])
+def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -> None:
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(list("abcd"), 6)) for _ in range(200)]
+    pools = Pools.from_arrays(
+        rng.normal(size=(200, 4)),
+        np.arange(0, 201, 20),
+        list("wxyz"),
+        texts=texts,
+        references=[["a b c d a b"]] * 10,
+    )
+    forests = Forests.of_lists(pools)
+    task, start = task_of(forests, metric), np.full(4, 0.1)
+    tuner = LineSearch(restarts=1, most_moves=1)
+    lists, best, found = forests.listed([start], LISTED, 1), start, dict[float, Array]()
+    for number in range(GATHERINGS):
+        *_, last = tuner.epochs(replace(task, spaces=lists), best, 7 + 1000 * number)
+        found.setdefault(task.evaluate(last.weights)[1], last.weights)
+        best = found[max(found)]
+        lists = lists.merged(forests.listed([last.weights], LISTED, 1))
+    assert len(found) > 1, "searches that all end alike"
+    worker = Worker(task, Pool(1))
+    assert np.array_equal(_gather(worker, tuner, [start], 7), best)

@@ -174,6 +174,22 @@ fn arow_is_its_closed_form() {
     }
 }
 
+#[test]
+fn features_that_are_new_shrink_from_then_on() {
+    let mut update = Gradient::new(Loss::Hinge, Rate::Constant, 0.1, 0.5, 0.0, FEATURES);
+    let mut model = Model::new(vec![0.0; FEATURES]);
+    for _ in 0..5 {
+        step(&mut update, &mut model, &[]);
+    }
+    model.rearrange(&IDS, FEATURES + 1);
+    update.rearrange(&IDS, FEATURES + 1).expect("no fault");
+    // A weight that another learner has found.
+    model.set(3, 2.0);
+    update.weights_replaced();
+    step(&mut update, &mut model, &[]);
+    assert_close(model.weights(), &[0.0, 0.0, 0.0, 2.0 - 0.1 * 0.5]);
+}
+
 fn some_rows(most: usize) -> impl Strategy<Value = Vec<Row>> {
     let one = ([-3i8..4, -3i8..4, -3i8..4], -2i8..6, 0u32..2, 0u8..3);
     proptest::collection::vec(one, 1..most).prop_map(|rows| {
