@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -174,7 +173,7 @@ def query(
                 "known": [score.known for score in scores],
                 "total": round(sum(score.log10 for score in scores), 6),
             }
-            print(json_text.dumps(found, ensure_ascii=False, allow_nan=False))
+            emit(found)
             continue
         for word, score in zip(words, scores, strict=True):
             mark = "" if score.known else "\tunknown"
