@@ -46,8 +46,8 @@ def translate(
         bool,
         o.flag(
             "--explain",
-            "Show the phrases used, what each feature contributed, and what the next-best "
-            "translation lost by.",
+            "Show the phrases used, the contribution of each feature, and why the next-best "
+            "translation lost.",
         ),
     ] = False,
     nbest: Annotated[int, o.option("--nbest", "K", "Write the K best translations …", min=0)] = 0,
@@ -83,8 +83,8 @@ def translate(
         o.option(
             "--mbr",
             "METRIC",
-            "bleu: take the translation that all in the forest agree with most; with --nbest, "
-            "the best so many.",
+            "bleu: take the translation that agrees most with all others in the forest; with "
+            "--nbest K, with those of the list.",
         ),
     ] = None,
     alpha: Annotated[

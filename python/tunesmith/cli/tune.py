@@ -132,7 +132,7 @@ def tune(
             "--heldout",
             "SOURCE REFERENCE",
             "Other sentences and their reference, decoded and scored after each epoch. "
-            "Repeat it for other texts, or with the same source for more references of it.",
+            "Repeat it for other texts, or with the same source for more references.",
         ),
     ] = None,
     heldout_reference: Annotated[

@@ -72,7 +72,7 @@ def numbers(file: TextFile, record: Any, what: str) -> dict[str, float] | None:
             file.bad(NUMBER, f"{shown(name)} has no number", "give every name a number")
             return None
         if not _finite(value):
-            file.bad(INFINITE, f"{shown(name)} is not a finite number", "leave out what is unknown")
+            file.bad(INFINITE, f"{shown(name)} is not a finite number", "leave out unknown values")
             return None
     return {name: float(value) for name, value in record.items()}
 

@@ -61,7 +61,7 @@ class Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How many passes, in what order, what is proposed after each, and when to stop.
+    """The number of passes, their order, the weights proposed after each, and when to stop.
 
     `average` proposes the mean of the weights after every step so far (`all`), of the current pass
     (`epoch`), or the weights themselves (`none`). `slow_down` multiplies the learning rate after
@@ -83,7 +83,7 @@ class Regime:
     `batch` sentences see the same weights. With `shards` > 1, the sentences are dealt once to as
     many learners; each passes over its own shard from common weights, which are averaged `mix`
     times per pass (iterative parameter mixing, McDonald et al. 2010). With `mix` = 0 each learner
-    goes on from its own weights, and only what they propose is averaged (Hasler et al. 2011).
+    goes on from its own weights, and only the proposed weights are averages (Hasler et al. 2011).
 
     With `delay` > 0 a live decoder does not wait for steps: up to `delay` + 1 batches are under way
     at a time, and each step is taken on lists that are up to `delay` steps old (stale gradients).

@@ -66,14 +66,14 @@ class Task:
         return np.clip(weights, self.lower, self.upper)
 
     def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
-        """Return the statistics of what the weights choose, a row for each sentence.
+        """Return the statistics of the hypotheses that the weights choose, a row per sentence.
 
         `names` are those of the weights, if there are more weights than the task has features.
         """
         return self.crew.ask(_chosen, weights)
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
-        """Return the corpus score and the corpus gain of what the weights choose."""
+        """Return the corpus score and gain of the hypotheses that the weights choose."""
         total = self.chosen(weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 

@@ -142,12 +142,12 @@ def gain_bars(story: Story) -> str:
     low, high = _epochs([best], _first([best]))
     chart = Chart(
         "gains",
-        "Gains of what was chosen",
+        "Gains of chosen hypotheses",
         MEDIUM,
         (low - 0.6 * max(1, every), high + 0.6 * max(1, every)),
         around(values, zero=True),
-        note="Mean sentence gain in each pass: the model’s best, and what the tuner took as "
-        "its example (oracle) and counter-example (prediction)."
+        note="Mean sentence gain in each pass: of the model’s best, and of the tuner’s "
+        "example (oracle) and counter-example (prediction)."
         + (f" One epoch in {every} is shown." if every > 1 else ""),
     )
     chart.bars(groups, lambda value: fixed(value, 4))
