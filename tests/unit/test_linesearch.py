@@ -163,8 +163,8 @@ def test_restarts_move_all_features_by_as_much_as_they_matter() -> None:
     assert (near.std(axis=0) > NEAR * size).all() and (near.std(axis=0) < FAR * size).all()
 
 
-@pytest.mark.parametrize("metric", ["wer", "bleu"])
-def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -> None:
+def small_forests() -> Forests:
+    """Return forests of lists with texts, so that any metric can score them."""
     rng = np.random.default_rng(5)
     texts = [" ".join(rng.choice(list("abcd"), 6)) for _ in range(200)]
     pools = Pools.from_arrays(
@@ -174,7 +174,26 @@ def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -
         texts=texts,
         references=[["a b c d a b"]] * 10,
     )
-    forests = Forests.of_lists(pools)
+    return Forests.of_lists(pools)
+
+
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_a_search_over_forests_goes_on_where_it_was_stopped(restarts: int) -> None:
+    task, start = task_of(small_forests(), "bleu"), np.full(4, 0.1)
+    tuner = LineSearch(restarts)
+    whole = list(tuner.epochs(task, start, 1))
+    assert [epoch.number for epoch in whole] == list(range(1, 3 if restarts else 2))
+    assert [epoch.last for epoch in whole] == [False] * (len(whole) - 1) + [True]
+    for done, epoch in enumerate(whole, start=1):
+        rest = list(tuner.epochs(task, start, 1, epoch.state))
+        assert [e.number for e in rest] == [e.number for e in whole[done:]]
+        for found, wanted in zip(rest, whole[done:], strict=True):
+            assert np.array_equal(found.weights, wanted.weights)
+
+
+@pytest.mark.parametrize("metric", ["wer", "bleu"])
+def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -> None:
+    forests = small_forests()
     task, start = task_of(forests, metric), np.full(4, 0.1)
     tuner = LineSearch(restarts=1, most_moves=1)
     lists, best, found = forests.listed([start], LISTED, 1), start, dict[float, Array]()
