@@ -126,7 +126,8 @@ def translate(
         raise InputError("--set is for options of tuners", remedy=f"write --search {set_[0]}")
     if sum(each is not None for each in (model, moses, cdec_grammar)) != 1:
         raise InputError(
-            "no model, or more than one", remedy="give MODEL, --moses INI or --cdec-grammar FILE"
+            "no model, or more than one",
+            remedy="give one of MODEL, --moses INI, --cdec-grammar FILE",
         )
     if cdec_grammar is None and (lm is not None or cdec_weights is not None):
         raise InputError(

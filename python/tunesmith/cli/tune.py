@@ -226,7 +226,7 @@ def tune(
     """
     if sum(each is not None for each in (model, moses, command)) != 1:
         raise InputError(
-            "no decoder, or more than one", remedy="give MODEL, --moses INI or --command TEXT"
+            "no decoder, or more than one", remedy="give one of MODEL, --moses INI, --command TEXT"
         )
     if features and model is None:
         raise InputError("--features without MODEL", remedy="only our models have templates")
