@@ -396,3 +396,20 @@ fn a_pass_shows_gains_what_it_chose() {
         assert_eq!(gains.state()[0], 0.5 * errors);
     }
 }
+
+#[test]
+fn what_is_reported_of_a_step_with_several_rounds_is_what_was_before_it() {
+    // The first round makes the second hypothesis the best; later rounds must not report it.
+    let corpus = corpus_of(&[vec![([1, 0], 8), ([0, 1], 0)]]);
+    let selector = Bounded { inner: Box::new(HOPE_FEAR), bound: 100.0, price: 0.5, k: 0 };
+    let mut model = Model::new(vec![0.1, 0.0]);
+    let mut update = PassiveAggressive::new(10.0, 1.0, false);
+    let mut gains = Gain::sentence(Arc::new(ERRORS));
+    let seen = Pass { selector: &selector, ..pass(&corpus, &[0], 1) }
+        .run(&mut model, &mut gains, &mut update, &|| false)
+        .expect("lists do not fail");
+    assert!(model.weights()[1] > model.weights()[0]);
+    assert!((seen.model - 0.2).abs() < 1e-12 && (seen.oracle - 1.0).abs() < 1e-12);
+    // y+ scored nothing then, and so did the lowest.
+    assert_eq!(seen.spread, (0.0, 0.0));
+}
