@@ -43,7 +43,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for: the command line must be able to catch Ctrl-C before all that."""
+    """Import a name on first use, so that the command line can handle Ctrl-C before that."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

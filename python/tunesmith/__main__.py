@@ -1,4 +1,4 @@
-"""The entry of the command line, which can be interrupted before all of it is imported."""
+"""The entry point of the command line; Ctrl-C works even while modules are imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line."""
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual:
-        # Nothing is open yet. An exception in the middle of an import may be taken for another.
+        # No file is open yet. During an import, a KeyboardInterrupt could be mistaken for an error.
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
     from tunesmith import cli
 

@@ -11,7 +11,7 @@ SHOWN_NAMES = 12
 
 
 class InputError(ValueError):
-    """Unusable input; printed as ``file:line: message (remedy)``."""
+    """Unusable input; printed as `file:line: message (remedy)`."""
 
     def __init__(
         self,

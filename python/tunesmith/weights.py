@@ -23,6 +23,7 @@ import numpy.typing as npt
 from tunesmith._core import Lines
 from tunesmith.errors import InputError
 from tunesmith.formats.base import is_stream
+from tunesmith.formats.jsonl import is_number
 from tunesmith.formats.weights import read_cdec, read_moses_ini
 from tunesmith.formats.weights_file import dump_weights, load_weights
 
@@ -152,7 +153,7 @@ class Weights(Mapping[str, float]):
         stored = self.meta.get("spread")
         if not isinstance(stored, Mapping):
             return {}
-        return {str(name): float(value) for name, value in stored.items() if _is_number(value)}
+        return {str(name): float(value) for name, value in stored.items() if is_number(value)}
 
     @property
     def influence(self) -> dict[str, float]:
@@ -207,10 +208,6 @@ class Weights(Mapping[str, float]):
         shown = ", ".join(f"{name}={value:.4g}" for name, value in self.top(8).items())
         more = ", …" if len(self) > 8 else ""
         return f"Weights({shown}{more})"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _plain_names(weights: Mapping[str, float], file: str) -> dict[str, float]:

@@ -549,7 +549,7 @@ def test_a_reader_that_leaves_is_no_error(model: Path, option: str) -> None:
             ["--search", "max_words=1"],
             "max_words cannot be 1 (give a whole number that is at least 2",
         ),
-        (["--moses", "moses.ini"], "name MODEL, --moses INI or --cdec-grammar FILE, one of them"),
+        (["--moses", "moses.ini"], "give one of MODEL, --moses INI, --cdec-grammar FILE"),
         (["--nbest", "3", "--nbest-out", "absent/x"], "there is no such directory"),
         (["--weights", "absent"], "absent: no such file or directory"),
         (["--input", "absent"], "absent: no such file or directory"),

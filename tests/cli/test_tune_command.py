@@ -689,7 +689,8 @@ def test_a_mistake_leaves_the_run_directory_free(world: Path, tmp_path: Path) ->
 
 
 def test_what_does_not_fit_is_refused(world: Path) -> None:
-    assert "one decoder" in tunesmith(*asked(world, "phrase", "--command", "x")).err
+    both = tunesmith(*asked(world, "phrase", "--command", "x"))
+    assert "no decoder, or more than one" in both.err
     assert "--resume without" in tunesmith(*asked(world, "phrase", "--resume")).err
     short = world / "short"
     short.write_text("only one\n")

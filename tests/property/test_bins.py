@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from twins.training import task_of
 
 from tunesmith import Bins, InputError, Pools, Weights, get_metric, tune
 from tunesmith.decode.translation import Model
+from tunesmith.learn.searchaware import SearchAware
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.sources import Command, Live
 from tunesmith.spaces.bins import Partial, Ranked
@@ -41,6 +43,13 @@ def live(world: Path, *templates: str, lines: int = 15, **more: Any) -> Live:
     return Live(model, texts, references, **{"settings": settings, "k": 20, **more})
 
 
+def decoded(source: Live, weights: Mapping[str, float] = POOR["phrase"]) -> Bins:
+    """Return the bins of a decoding."""
+    bins = replace(source, space="bins").decode(weights)
+    assert isinstance(bins, Bins)
+    return bins
+
+
 def weights_after(spaces: Pools, preset: str, seed: int = 1) -> list[list[float]]:
     """Return the weights of every epoch."""
     task = task_of(spaces, METRIC)
@@ -53,8 +62,7 @@ def weights_after(spaces: Pools, preset: str, seed: int = 1) -> list[list[float]
 def test_a_tuner_over_the_last_bins_is_the_tuner_over_their_lists(world: Path, preset: str) -> None:
     if preset == "mert":
         pytest.skip("on bins it searches from points that a share of them leads to")
-    bins = live(world, space="bins", lines=8).decode(POOR["phrase"])
-    assert isinstance(bins, Bins)
+    bins = decoded(live(world, lines=8))
     last = bins.subset(bins.last.tolist())
     assert last.binned and last.sentences == bins.lines
     assert weights_after(last, preset) == weights_after(bins.final(), preset)
@@ -64,7 +72,7 @@ def test_a_tuner_over_the_last_bins_is_the_tuner_over_their_lists(world: Path, p
 def test_line_search_over_the_last_bins_is_as_exact_as_over_their_lists(
     world: Path, restarts: int
 ) -> None:
-    bins = live(world, space="bins").decode(POOR["phrase"])
+    bins = decoded(live(world))
     last = bins.subset(bins.last.tolist())
     found = {}
     for space in (last, last.final()):
@@ -87,7 +95,7 @@ def test_what_weights_choose_in_a_bin_is_what_the_search_ranks_first(
 ) -> None:
     templates = ("rule-id",) if space == "sparse" else ()
     source = live(world, *templates, space="bins", ranked=ranked)
-    bins = source.decode(POOR["phrase"])
+    bins = decoded(source)
     best = bins.best(bins.vector(POOR["phrase"], partial=True))
     scores, starts = bins.core.scores, bins.core.starts
     for place, (a, b) in enumerate(pairwise(starts)):
@@ -103,7 +111,7 @@ def test_projected_is_what_a_decoding_with_the_same_weights_scores(world: Path) 
     source = live(world, space="bins")
     tune(source, "sa-mert", METRIC, start=POOR["phrase"], iterations=1, listen=events.append)
     (first,) = [event for event in events if event["event"] == "start"]
-    bins = source.decode(Weights(POOR["phrase"]))
+    bins = decoded(source)
     best = bins.best(bins.vector(POOR["phrase"], partial=True))
     assert first["score_bins"] == bins.score_all(METRIC, best) != first["start"]
     assert first["start"] == bins.score(METRIC, best)
@@ -112,7 +120,7 @@ def test_projected_is_what_a_decoding_with_the_same_weights_scores(world: Path) 
 def test_the_newest_future_replaces_the_old_one(world: Path) -> None:
     source = live(world, space="bins", lines=5)
     other = {name: -value for name, value in POOR["phrase"].items()}
-    one, two = source.decode(POOR["phrase"]), source.decode(other)
+    one, two = decoded(source), decoded(source, other)
     merged = one.merged(two)
     assert one.hypotheses < merged.hypotheses <= one.hypotheses + two.hypotheses
 
@@ -129,7 +137,6 @@ def test_the_newest_future_replaces_the_old_one(world: Path) -> None:
             for at in range(bins.hypotheses)
         }
 
-    assert isinstance(one, Bins) and isinstance(two, Bins) and isinstance(merged, Bins)
     first, newest, both = known(one), known(two), known(merged)
     assert both.keys() == first.keys() | newest.keys() and len(both) == merged.hypotheses
     assert all(both[key] == newest.get(key, first.get(key)) for key in both)
@@ -138,7 +145,7 @@ def test_the_newest_future_replaces_the_old_one(world: Path) -> None:
 
 
 def test_bins_of_other_sentences_cannot_be_merged(world: Path) -> None:
-    one, two = (live(world, space="bins", lines=n).decode(POOR["phrase"]) for n in (3, 4))
+    one, two = (decoded(live(world, lines=n)) for n in (3, 4))
     with pytest.raises(InputError, match="different sentences"):
         one.merged(two)
 
@@ -148,8 +155,7 @@ def test_partial_scores_have_prorated_references(world: Path, length: str) -> No
     metric = get_metric(f"{METRIC},length={length}") if length != "closest" else get_metric(METRIC)
     source = live(world, space="bins", partial=Partial.BLEU, lines=4)
     source.references = [[*each, f"{each[0]} and more", "x"] for each in source.references]
-    bins = source.decode(POOR["phrase"])
-    assert isinstance(bins, Bins)
+    bins = decoded(source)
     rows = bins.table(metric).rows()
     whole = replace_partial(bins).table(metric).rows()
     lists = np.repeat(np.arange(bins.sentences), np.diff(bins.core.starts)).tolist()
@@ -182,8 +188,8 @@ def replace_partial(bins: Bins) -> Bins:
 def test_other_metrics_score_whole_translations_only(world: Path, metric: str) -> None:
     source = live(world, space="bins", partial="bleu", lines=3)
     with pytest.raises(InputError, match="partial scores are defined for BLEU only"):
-        source.decode(POOR["phrase"]).table(metric)
-    potential = replace(source, partial="potential").decode(POOR["phrase"])
+        decoded(source).table(metric)
+    potential = decoded(replace(source, partial="potential"))
     assert potential.table(metric).rows().shape[0] == potential.hypotheses
 
 
@@ -257,7 +263,7 @@ def test_search_aware_presets_want_bins(world: Path, preset: str) -> None:
 
 
 def test_short_sentences_only(world: Path) -> None:
-    bins = live(world, space="bins", lines=15).decode(POOR["phrase"])
+    bins = decoded(live(world, lines=15))
     lengths = [len(line.split()) for line in bins.by_line(bins.sources or [])]
     limit = sorted(lengths)[len(lengths) // 2]
     seen: list[int] = []
@@ -267,8 +273,7 @@ def test_short_sentences_only(world: Path) -> None:
             seen.extend(len(line.split()) for line in task.spaces.by_line(task.spaces.sources))
             return iter(())
 
-    tuner = make_tuner("sa-pro", {"shorter": limit})
-    list(replace(tuner, tuner=Look()).epochs(task_of(bins, METRIC), np.zeros(3), 1))
+    list(SearchAware(Look(), limit).epochs(task_of(bins, METRIC), np.zeros(3), 1))
     assert seen == [n for n in lengths if n < limit] and seen
     with pytest.raises(InputError, match="fewer than 1 words"):
         list(
@@ -303,7 +308,7 @@ def test_online_tuners_follow_the_decoder_through_its_bins(
 
 def test_bins_come_back_from_a_file(world: Path, tmp_path: Path) -> None:
     source = live(world, "rule-id", space="bins", lines=4, partial="bleu")
-    bins = source.decode(POOR["phrase"])
+    bins = decoded(source)
     file = bins.save(tmp_path / "0001")
     again = load_spaces(file, source.references, source.sources)
     assert isinstance(again, Bins) and again.partial is Partial.BLEU

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,3 +92,19 @@ def test_a_value_that_is_not_a_number_is_stepped_back_from() -> None:
 
     found = minimise(wall, np.array([30.0]), np.array([-np.inf]), np.array([np.inf]))
     np.testing.assert_allclose(found.x, [1.0], atol=1e-3)
+
+
+def test_it_ends_when_a_step_gains_too_small_a_part_of_the_value() -> None:
+    scales = np.array([1.0, 30.0, 900.0])
+
+    def bowl(x: Array) -> tuple[float, Array]:
+        return 5.0 + 0.5 * float((scales * x * x).sum()), scales * x
+
+    free = np.full(3, np.inf)
+    values = [minimise(bowl, np.ones(3), -free, free, steps=n).value for n in range(12)]
+    gained = [(a - b) / a for a, b in pairwise(values)]
+    assert gained[0] > 0.9 and min(gained) < 0.2, "a hill that ends otherwise"
+    for tolerance in (0.2, 0.01):
+        last = next(at for at, part in enumerate(gained, 1) if part <= tolerance)
+        found = minimise(bowl, np.ones(3), -free, free, tolerance=tolerance)
+        assert (found.steps, found.value) == (last, values[last])

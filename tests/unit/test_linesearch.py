@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from twins.lists import Lists, counted
+from twins.lists import Array, Lists, counted
 from twins.training import task_of
 
-from tunesmith import InputError, Pools, _core
-from tunesmith.learn.linesearch import GENERATIONS, MOST_FEATURES, LineSearch
+from tunesmith import Forests, InputError, Pools, _core
+from tunesmith.engines import Pool, Worker
+from tunesmith.learn.linesearch import (
+    FAR,
+    GATHERINGS,
+    GENERATIONS,
+    LISTED,
+    MOST_FEATURES,
+    NEAR,
+    LineSearch,
+    _anywhere,
+    _gather,
+    _near,
+    _range,
+)
 
 
 @pytest.mark.parametrize("wide", [0, 4])
@@ -125,3 +140,68 @@ def test_coordinates_and_statistics_that_do_not_belong_are_refused() -> None:
         walker.direction(np.zeros(3), -1.0, 1.0)
     with pytest.raises(ValueError, match="another length"):
         walker.move_to(np.zeros(1))
+
+
+def test_steps_along_a_direction_stay_within_all_bounds() -> None:
+    pools = counted(np.random.default_rng(1), [3], 3)
+    task = task_of(pools, "wer", np.array([-1.0, 0.0, 0.5]), np.array([1.0, 4.0, 0.5]))
+    weights = np.array([0.5, 1.0, 0.5])
+    # The third weight is fixed and does not move: it limits nothing.
+    assert _range(task, weights, np.array([2.0, 1.0, 0.0])) == (-0.75, 0.25)
+    assert _range(task, weights, np.array([-2.0, 1.0, 0.0])) == (-0.25, 0.75)
+    assert _range(task_of(pools, "wer"), weights, np.ones(3)) == (-np.inf, np.inf)
+
+
+def test_restarts_move_all_features_by_as_much_as_they_matter() -> None:
+    """A feature with values in the hundreds gets small weights: it must not decide alone."""
+    rng = np.random.default_rng(1)
+    spread, base = np.array([0.01, 1.0, 100.0]), np.array([200.0, 2.0, 0.02])
+    far = np.array([_anywhere(base, spread, rng) * spread for _ in range(300)])
+    np.testing.assert_allclose(far.std(axis=0), 1.0, rtol=0.2)
+    near = np.array([(_near(base, spread, rng) - base) * spread for _ in range(300)])
+    size = float(np.abs(base * spread).mean())
+    assert (near.std(axis=0) > NEAR * size).all() and (near.std(axis=0) < FAR * size).all()
+
+
+def small_forests() -> Forests:
+    """Return forests of lists with texts, so that any metric can score them."""
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(list("abcd"), 6)) for _ in range(200)]
+    pools = Pools.from_arrays(
+        rng.normal(size=(200, 4)),
+        np.arange(0, 201, 20),
+        list("wxyz"),
+        texts=texts,
+        references=[["a b c d a b"]] * 10,
+    )
+    return Forests.of_lists(pools)
+
+
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_a_search_over_forests_goes_on_where_it_was_stopped(restarts: int) -> None:
+    task, start = task_of(small_forests(), "bleu"), np.full(4, 0.1)
+    tuner = LineSearch(restarts)
+    whole = list(tuner.epochs(task, start, 1))
+    assert [epoch.number for epoch in whole] == list(range(1, 3 if restarts else 2))
+    assert [epoch.last for epoch in whole] == [False] * (len(whole) - 1) + [True]
+    for done, epoch in enumerate(whole, start=1):
+        rest = list(tuner.epochs(task, start, 1, epoch.state))
+        assert [e.number for e in rest] == [e.number for e in whole[done:]]
+        for found, wanted in zip(rest, whole[done:], strict=True):
+            assert np.array_equal(found.weights, wanted.weights)
+
+
+@pytest.mark.parametrize("metric", ["wer", "bleu"])
+def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -> None:
+    forests = small_forests()
+    task, start = task_of(forests, metric), np.full(4, 0.1)
+    tuner = LineSearch(restarts=1, most_moves=1)
+    lists, best, found = forests.listed([start], LISTED, 1), start, dict[float, Array]()
+    for number in range(GATHERINGS):
+        *_, last = tuner.epochs(replace(task, spaces=lists), best, 7 + 1000 * number)
+        found.setdefault(task.evaluate(last.weights)[1], last.weights)
+        best = found[max(found)]
+        lists = lists.merged(forests.listed([last.weights], LISTED, 1))
+    assert len(found) > 1, "searches that all end alike"
+    worker = Worker(task, Pool(1))
+    assert np.array_equal(_gather(worker, tuner, [start], 7), best)

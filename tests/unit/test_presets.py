@@ -165,6 +165,8 @@ def test_a_regime_changes_only_what_it_names(regime: str, wanted: Regime) -> Non
     ("regime", "told"),
     [
         ("shards=0", "'shards=0' is no part of a regime"),
+        ("shards=true", "'shards=true' is no part of a regime"),
+        ("ordered=1", "'ordered=1' is no part of a regime"),
         ("batch=0", "'batch=0' is no part"),
         ("mix=-1", "'mix=-1' is no part"),
         ("delay=often", "'delay=often' is no part"),

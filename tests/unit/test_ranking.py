@@ -87,6 +87,21 @@ def test_logistic_regression_finds_the_optimum() -> None:
     assert all(function(found) <= function(found + d) for d in np.eye(3) * 0.05)
 
 
+def test_logistic_regression_finds_the_optimum_within_bounds() -> None:
+    task, rows = sampled()
+    tuner, function = Ranking(DRAWN, 1, 1.0, l2=0.01), ranking_loss(rows, 0.01)
+    (free,) = tuner.epochs(task, np.zeros(3), 1)
+    # One weight at a time may go half as far as it would.
+    for held in range(3):
+        reach = np.full(3, np.inf)
+        reach[held] = abs(free.weights[held]) / 2
+        (epoch,) = tuner.epochs(replace(task, lower=-reach, upper=reach), np.zeros(3), 1)
+        assert abs(epoch.weights[held]) == pytest.approx(reach[held])
+        for step in [*np.eye(3) * 0.02, *np.eye(3) * -0.02]:
+            there = np.clip(epoch.weights + step, -reach, reach)
+            assert function(epoch.weights) <= function(there) + 1e-7
+
+
 def test_logistic_regression_does_not_depend_on_the_unit_of_a_feature() -> None:
     rng = np.random.default_rng(3)
     pools = counted(rng, [6] * 8, 3)

@@ -87,3 +87,19 @@ def test_risk_raises_the_expected_gain(objective: str) -> None:
     after, _ = expect(pools, "bleu", epoch.weights, 1.0, corpus)
     assert after > before + 0.05
     assert epoch.facts["loss"] == pytest.approx(-after)
+
+
+@pytest.mark.parametrize("objective", ["sentence", "corpus"])
+def test_l2_pulls_towards_the_weights_that_the_epoch_starts_with(objective: str) -> None:
+    task, start = task_of(learnable(1), "bleu"), np.array([3.0, -2.0, 1.0, 4.0])
+
+    def moved(l2: float) -> float:
+        tuner = Risk(steps=1, l2=l2, objective=objective)  # type: ignore[arg-type]
+        (epoch,) = tuner.epochs(task, start, 1)
+        return float(np.linalg.norm(epoch.weights - start))
+
+    assert moved(1e3) < 1e-2 < moved(1.0) < moved(1e-4)
+    # At the optimum the pull and the slope of the expected gain are equal.
+    (epoch,) = Risk(steps=1, l2=0.1, objective=objective).epochs(task, start, 1)  # type: ignore[arg-type]
+    _, slope = expect(learnable(1), "bleu", epoch.weights, 1.0, objective == "corpus")
+    np.testing.assert_allclose(0.1 * (epoch.weights - start), slope, atol=1e-3)

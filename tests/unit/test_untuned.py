@@ -91,6 +91,16 @@ def test_of_many_features_those_of_most_lists_are_tried_alone() -> None:
     assert (found.best, found.scores["+one"], found.features) == ("+one", 0.0, len(names))
 
 
+def test_a_feature_that_is_frequent_in_few_lists_only_is_not_tried_alone() -> None:
+    """Rare features of the other lists are none of it."""
+    # One in each hypothesis, one in each of the first list, and one of its own in each other.
+    ids = [each for row in range(40) for each in (0, 1 if row < 10 else row)]
+    rows = (range(0, 81, 2), ids, np.ones(80))
+    names = [f"f{place}" for place in range(60)]
+    pools = Pools.from_arrays(rows, range(0, 41, 10), names)
+    assert tried_alone(pools) == [0]
+
+
 def test_there_is_no_consensus_among_equal_texts() -> None:
     pools = Pools.from_arrays([[1.0], [2.0]], [0, 2], ["a"], references=[["x"]])
     assert "consensus" not in untuned_choices(pools, BLEU, pools.first(), np.zeros(1)).scores

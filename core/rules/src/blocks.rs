@@ -1,6 +1,6 @@
 //! Phrase pairs that agree with the alignment of a sentence pair.
 
-use crate::corpus::Sentence;
+use crate::bitext::Sentence;
 
 /// A phrase pair by its first and last words on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

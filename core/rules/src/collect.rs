@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tunesmith_text::{Result, Watch};
 
+use crate::bitext::{Corpus, Sentence};
 use crate::code::{put, take};
-use crate::corpus::{Corpus, Sentence};
 use crate::hiero::HieroExtractor;
 use crate::phrases::PhraseExtractor;
 use crate::store::{Budget, Store};

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tunesmith_text::{AtomicWriter, Error, Lines, Result, utf8};
 
+use crate::bitext::{Corpus, Sentence};
 use crate::code::FIRST_WORD;
-use crate::corpus::{Corpus, Sentence};
 
 /// Words with their counts, the most frequent first; words of the same count by their own
 /// frequency.
@@ -131,8 +131,8 @@ impl Frequent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Reading;
-    use crate::corpus::tests::corpus;
+    use crate::bitext::Reading;
+    use crate::bitext::tests::corpus;
 
     #[test]
     fn pairs_and_words_without_links_are_counted() {

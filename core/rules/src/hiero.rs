@@ -5,9 +5,9 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashSet, FxHasher};
 use tunesmith_align::Link;
 
+use crate::bitext::Sentence;
 use crate::blocks::Grid;
 use crate::code::{FIRST_WORD, put};
-use crate::corpus::Sentence;
 use crate::links::put_links;
 
 /// Which rules to extract.

@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tunesmith_text::{AtomicWriter, Result};
 
+use crate::bitext::Corpus;
 use crate::code::FIRST_WORD;
-use crate::corpus::Corpus;
 
 /// Stands for no word at all, on either side.
 pub const NULL: u32 = 0;
@@ -151,8 +151,8 @@ fn count(corpus: &Corpus, range: std::ops::Range<usize>) -> FxHashMap<u64, u64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::Reading;
-    use crate::corpus::tests::corpus;
+    use crate::bitext::Reading;
+    use crate::bitext::tests::corpus;
 
     #[test]
     fn frequencies_with_null() {

@@ -1,10 +1,10 @@
 //! Phrase and hierarchical rules: extraction, scores, reordering, and tables of them.
 
+mod bitext;
 mod blocks;
 mod code;
 mod coded;
 mod collect;
-mod corpus;
 mod frequent;
 mod groups;
 mod hiero;
@@ -22,8 +22,8 @@ mod totals;
 mod train;
 mod vocabulary;
 
+pub use bitext::{Corpus, Reading, Sentence, Skip};
 pub use code::Symbol;
-pub use corpus::{Corpus, Reading, Sentence, Skip};
 pub use frequent::Frequent;
 pub use hiero::HieroOptions;
 pub use lexical::{Lexicon, Precision};

@@ -129,7 +129,7 @@ mod tests {
     use Orientation::{Discontinuous, Monotone, Swap};
 
     use super::*;
-    use crate::corpus::Sentence;
+    use crate::bitext::Sentence;
 
     #[test]
     fn a_swapped_pair_of_words_is_monotone_as_a_whole() {

@@ -1,8 +1,8 @@
 //! Phrase pairs of a sentence as records: source, target, links, orientation.
 
+use crate::bitext::Sentence;
 use crate::blocks::Grid;
 use crate::coded::Coded;
-use crate::corpus::Sentence;
 use crate::links::put_links;
 use crate::orientation::{Hierarchy, Pair, by_word};
 

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use tunesmith_text::{Result, Watch};
 
+use crate::bitext::Corpus;
 use crate::code::{FIRST_WORD, codes, put, take, take_side};
-use crate::corpus::Corpus;
 use crate::hiero::HieroOptions;
 use crate::store::{Store, Writer};
 use crate::totals::partition;

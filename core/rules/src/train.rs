@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use tunesmith_text::{Result, Watch};
 
+use crate::bitext::Corpus;
 use crate::code::{FIRST_WORD, codes};
 use crate::collect::{Extractor, Sorted, collect};
-use crate::corpus::Corpus;
 use crate::groups::{self, Counts, Entry, group, read_group};
 use crate::hiero::{HieroExtractor, HieroOptions};
 use crate::lexical::Lexicon;

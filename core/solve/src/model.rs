@@ -198,6 +198,41 @@ mod tests {
     }
 
     #[test]
+    fn a_restored_average_goes_on_and_a_restarted_one_forgets() {
+        let mut model = Model::new(vec![0.0; 2]);
+        for step in 1..4 {
+            model.add(&[0], &[1.0], f64::from(step));
+            model.end_step();
+        }
+        assert!(model.is_averaged());
+        assert_eq!(model.average(), [10.0 / 3.0, 0.0]);
+        let (lag, steps) = model.average_state();
+        let mut other = Model::new(model.weights().to_vec());
+        other.restore_average(lag.to_vec(), steps);
+        for each in [&mut model, &mut other] {
+            each.add(&[1], &[1.0], 4.0);
+            each.end_step();
+            assert_eq!(each.average(), [4.0, 1.0]);
+        }
+        model.restart_average();
+        assert_eq!(model.average(), [6.0, 4.0]);
+        model.add(&[0], &[1.0], 1.0);
+        model.end_step();
+        assert_eq!(model.average(), [7.0, 4.0]);
+    }
+
+    #[test]
+    fn without_an_average_there_are_only_the_weights() {
+        let mut model = Model::new(vec![1.0]).without_average();
+        model.end_step();
+        model.add(&[0], &[1.0], 1.0);
+        model.end_step();
+        assert!(!model.is_averaged());
+        assert_eq!(model.average(), [2.0]);
+        assert_eq!(model.average_state().0, [0.0]);
+    }
+
+    #[test]
     fn bounds_hold_and_equal_bounds_fix() {
         let mut model = Model::new(vec![0.5, 2.0]).bounded(vec![0.0, 1.0], vec![1.0, 1.0]);
         assert!(model.is_fixed(1) && !model.is_fixed(0));

@@ -109,6 +109,7 @@ proptest! {
         let lists = ListSearch::new(lists.pools, lists.table, Arc::new(Bleu::default()), &[0, 2]);
         let search = Arc::new(forest_corpus(&forests, &references, Reach::default()));
         let search = ForestSearch::new(search, &[0, 2]);
+        prop_assert_eq!((search.axes(), lists.axes()), (2, 2));
         let (walker, twin) = (search.walker(here.clone()), lists.walker(here.clone()));
         prop_assert_eq!(walker.gain(), twin.gain());
         let range = if bounded { (-0.7, 1.1) } else { EVERYWHERE };

@@ -104,3 +104,35 @@ proptest! {
         prop_assert_eq!(search.direction(&walker, &[0.0; 2], everywhere).step, 0.0);
     }
 }
+
+#[test]
+fn a_step_into_an_interval_without_end_goes_a_tenth_of_the_way_to_its_edge() {
+    // The second hypothesis is better, and wins from some step on or up to some step.
+    let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+    for (edge, step) in [(2.0, 2.0 + 0.2), (0.05, 0.05 + 0.01)] {
+        for sign in [1i8, -1] {
+            let search = search_of(&[vec![([0, 0], 5), ([sign, 0], 1)]]);
+            let side = f64::from(sign);
+            let walker = search.walker(vec![-side * edge, 0.0]);
+            let found = search.axis(&walker, 0, everywhere);
+            assert!((found.step - side * step).abs() < 1e-12, "{found:?}");
+            assert_eq!(found.gain, 0.9);
+        }
+    }
+}
+
+#[test]
+fn among_intervals_that_are_as_good_the_nearest_wins() {
+    let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+    for (left, right, step) in [(-1, -3, -1.1), (-3, -1, 1.1)] {
+        // The outer two are equally good; each wins where the first weight is past its second value.
+        let search = search_of(&[vec![([-1, left], 1), ([0, 0], 5), ([1, right], 1)]]);
+        let found = search.axis(&search.walker(vec![0.0, 1.0]), 0, everywhere);
+        assert!((found.step - step).abs() < 1e-12, "{found:?}");
+        assert_eq!(found.gain, 0.9);
+        // Where nothing is better, nothing moves.
+        let search = search_of(&[vec![([-1, left], 5), ([0, 0], 5), ([1, right], 5)]]);
+        let found = search.axis(&search.walker(vec![0.0, 1.0]), 0, everywhere);
+        assert_eq!(found.step, 0.0);
+    }
+}

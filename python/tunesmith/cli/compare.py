@@ -25,6 +25,7 @@ EXAMPLES = (
     "$ tunesmith compare base1.txt,base2.txt new1.txt,new2.txt -r ref\n\n"
     "Runs of a system, separated by commas, are compared as in Clark et al. 2011."
 )
+SAMPLES = 1000
 
 
 def compare(
@@ -35,11 +36,9 @@ def compare(
     reference: o.References = None,
     metric: o.MetricNames = "bleu,chrf,ter",
     samples: Annotated[
-        int, typer.Option("--samples", metavar="N", min=1, help="Random draws of the tests.")
-    ] = 1000,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the draws.")
-    ] = SEED,
+        int, o.option("--samples", "N", "Random draws of the tests.", min=1)
+    ] = SAMPLES,
+    seed: Annotated[int, o.option("--seed", "N", "Seed of the draws.", min=0)] = SEED,
     keep_blank: o.BlankReferences = False,
     json: o.Json = False,
 ) -> None:
@@ -56,7 +55,10 @@ def compare(
         base, *others = [[next(rows) for _ in group] for group in groups]
         found[name] = [{"system": systems[0], "score": _mean(measured, base)}]
         for system, runs in zip(systems[1:], others, strict=True):
-            compared = _compared(measured, base, runs, samples, seed)
+            if len(base) == len(runs) == 1:
+                compared = pair_tests(measured, base[0], runs[0], samples, seed)
+            else:
+                compared = _compared_runs(measured, base, runs, samples, seed)
             found[name].append({"system": system, "score": _mean(measured, runs)} | compared)
         if not json:
             _show(measured, found[name])
@@ -69,19 +71,24 @@ def _mean(metric: Metric, runs: list[Rows]) -> float:
     return float(metric.scores([run.sum(axis=0) for run in runs]).mean())
 
 
-def _compared(
+def pair_tests(
+    metric: Metric, base: Rows, system: Rows, samples: int = SAMPLES, seed: int = SEED
+) -> dict[str, Any]:
+    """Return the difference to the baseline, its interval and the p-values."""
+    boot = paired_bootstrap(metric, base, system, samples, seed)
+    swap = paired_randomisation(metric, base, system, samples, seed)
+    return {
+        "difference": boot.difference,
+        "ci": list(boot.ci),
+        "p_bootstrap": boot.p,
+        "p_randomisation": swap.p,
+    }
+
+
+def _compared_runs(
     metric: Metric, base: list[Rows], runs: list[Rows], samples: int, seed: int
 ) -> dict[str, Any]:
-    """Return the difference to the baseline and its p-values."""
-    if len(base) == len(runs) == 1:
-        boot = paired_bootstrap(metric, base[0], runs[0], samples, seed)
-        swap = paired_randomisation(metric, base[0], runs[0], samples, seed)
-        return {
-            "difference": boot.difference,
-            "ci": list(boot.ci),
-            "p_bootstrap": boot.p,
-            "p_randomisation": swap.p,
-        }
+    """Return the difference between the means of runs, its p-value, and the deviations."""
     both = compare_runs(metric, base, runs, samples, seed)
     return {
         "difference": both.difference,

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import typer
-
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
+from tunesmith.cli.compare import pair_tests
 from tunesmith.cli.console import Watch, both, emit, note, out, table, warn
 from tunesmith.cli.demo_lists import demo_lists, show_command, take
 from tunesmith.cli.train import Bars
@@ -20,7 +19,6 @@ from tunesmith.decode.translation import Model
 from tunesmith.demo.verses import NEW, OLD, PARTS, place, read_versions, write_verses
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.metrics.base import Rows
-from tunesmith.metrics.significance import paired_bootstrap, paired_randomisation
 from tunesmith.report import Follow
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
@@ -66,21 +64,19 @@ class Tested:
 def demo(
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for the files; give it again to continue. Default: a new folder.",
+        o.option(
+            "--out -o",
+            "DIR",
+            "Folder for the files; give it again to continue. Default: a new folder.",
         ),
     ] = None,
     lists: Annotated[
-        bool,
-        typer.Option("--lists", metavar="", help="Re-rank sample lists instead: no text needed."),
+        bool, o.flag("--lists", "Re-rank sample lists instead: no text needed.")
     ] = False,
     verses: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=20, help="Maximum number of verses of each part, for a shorter demo."
+        o.option(
+            "--verses", "N", "Maximum number of verses of each part, for a shorter demo.", min=20
         ),
     ] = None,
     threads: o.Threads = 0,
@@ -134,7 +130,7 @@ def demo(
     test = folder / f"test.{OLD}", folder / f"test.{NEW}"
     metric = get_metric("bleu")
     systems = list(_tested(loaded, results, test, metric, threads))
-    compared = [_compared(metric, systems[1], system) for system in systems[2:]]
+    compared = [pair_tests(metric, systems[1].rows, system.rows) for system in systems[2:]]
     shown = [each for each in systems if each.name in (OLD, "untuned", best.tuner)]
     examples = _examples(metric, shown, list(Lines(test[1])), parts["test"])
     report = folder / best.tuner / "report.html"
@@ -214,18 +210,6 @@ def _tested(
         translator = model.translator(chosen, SEARCH)
         translations = translator.translate(lines, threads=threads)
         yield tested(name, [each.text for each in translations])
-
-
-def _compared(metric: Metric, base: Tested, system: Tested) -> dict[str, Any]:
-    """Return the difference to the baseline and its p-values."""
-    boot = paired_bootstrap(metric, base.rows, system.rows)
-    swap = paired_randomisation(metric, base.rows, system.rows, 1000)
-    return {
-        "difference": boot.difference,
-        "ci": list(boot.ci),
-        "p_bootstrap": boot.p,
-        "p_randomisation": swap.p,
-    }
 
 
 def _examples(

@@ -32,12 +32,7 @@ def features(
     ] = None,
     sentence: Annotated[
         str | None,
-        typer.Option(
-            "--sentence",
-            "-s",
-            metavar="TEXT",
-            help="Show the features of the model's best translation.",
-        ),
+        o.option("--sentence -s", "TEXT", "Show the features of the model's best translation."),
     ] = None,
     kind: o.Kind = None,
     json: o.Json = False,

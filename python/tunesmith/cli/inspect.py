@@ -42,47 +42,34 @@ def inspect(
         str | None, typer.Argument(metavar="PHRASE", help="Source words to look up in a model.")
     ] = None,
     top: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Maximum number of rules or weights to show.")
+        int, o.option("--top", "N", "Maximum number of rules or weights to show.", min=1)
     ] = 20,
     json: o.Json = False,
     kind: o.Kind = None,
     group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Only those of a template, or dense.", rich_help_panel=WEIGHTS
-        ),
+        str | None, o.option("--group", "NAME", "Only those of a template, or dense.", WEIGHTS)
     ] = None,
-    positive: Annotated[
-        bool,
-        typer.Option("--positive", metavar="", help="Only above zero.", rich_help_panel=WEIGHTS),
-    ] = False,
-    negative: Annotated[
-        bool,
-        typer.Option("--negative", metavar="", help="Only below zero.", rich_help_panel=WEIGHTS),
-    ] = False,
-    drop_zeros: Annotated[
-        bool,
-        typer.Option("--drop-zeros", metavar="", help="Leave zeros out.", rich_help_panel=WEIGHTS),
-    ] = False,
+    positive: Annotated[bool, o.flag("--positive", "Only above zero.", WEIGHTS)] = False,
+    negative: Annotated[bool, o.flag("--negative", "Only below zero.", WEIGHTS)] = False,
+    drop_zeros: Annotated[bool, o.flag("--drop-zeros", "Leave zeros out.", WEIGHTS)] = False,
     lists: Annotated[
         list[Path] | None,
-        typer.Option(
+        o.option(
             "--lists",
-            metavar="NBEST",
-            help="Lists for measuring the influence of each feature; without them, those that the "
+            "NBEST",
+            "Lists for measuring the influence of each feature; without them, those that the "
             "weights were tuned on, if the file knows.",
-            rich_help_panel=WEIGHTS,
+            WEIGHTS,
         ),
     ] = None,
     format: o.Format = None,
     out_file: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the weights that these options select; the suffix chooses the format.",
-            rich_help_panel=WEIGHTS,
+        o.option(
+            "--out -o",
+            "FILE",
+            "Write the weights that these options select; the suffix chooses the format.",
+            WEIGHTS,
         ),
     ] = None,
 ) -> None:

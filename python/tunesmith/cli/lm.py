@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,8 +25,8 @@ app = typer.Typer(
 Model = Annotated[
     Path,
     typer.Argument(
-        help="An ARPA file, a binary, or a directory of tunesmith train, whose model sees the text "
-        "as it is prepared there.",
+        help="An ARPA file, a binary, or a model directory of tunesmith train, which also prepares "
+        "the text.",
         show_default=False,
     ),
 ]
@@ -51,42 +50,39 @@ def estimate(
     ],
     to: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where to write: ARPA, compressed if it ends in .gz or .zst; a binary if it ends "
+        o.option(
+            "--out -o",
+            "FILE",
+            "Where to write: ARPA, compressed if it ends in .gz or .zst; a binary if it ends "
             "in .tlm.",
             show_default=False,
         ),
     ],
-    order: Annotated[int, typer.Option("--order", metavar="N", help="1 to 6.")] = 5,
+    order: Annotated[int, o.option("--order", "N", "1 to 6.")] = 5,
     prune: Annotated[
         str,
-        typer.Option(
-            metavar="N,N,...",
-            help="For each order the count up to which n-grams are left out, as in 0,0,1; the last "
+        o.option(
+            "--prune",
+            "N,N,...",
+            "For each order the count up to which n-grams are left out, as in 0,0,1; the last "
             "holds for higher orders.",
         ),
     ] = "0",
     vocab: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Words to keep; n-grams with other words are dropped."),
+        o.option("--vocab", "FILE", "Words to keep; n-grams with other words are dropped."),
     ] = None,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="For sorting, as in 500M; the rest goes to disk.")
-    ] = "1G",
-    temp: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where temporary files go.")
-    ] = None,
+    memory: o.Memory = "1G",
+    temp: Annotated[Path | None, o.option("--temp", "FOLDER", "Where temporary files go.")] = None,
     skip_symbols: Annotated[
         bool, typer.Option("--skip-symbols", help="Skip <s>, </s> and <unk> in the text.")
     ] = False,
     fallback: Annotated[
         str,
-        typer.Option(
-            metavar="D,D,D",
-            help="Discounts of counts 1, 2, 3+ if the text is too small to estimate them.",
+        o.option(
+            "--fallback",
+            "D,D,D",
+            "Discounts of counts 1, 2, 3+ if the text is too small to estimate them.",
         ),
     ] = ",".join(f"{value:g}" for value in FALLBACK),
     threads: o.Threads = 0,
@@ -177,7 +173,7 @@ def query(
                 "known": [score.known for score in scores],
                 "total": round(sum(score.log10 for score in scores), 6),
             }
-            print(json_text.dumps(found, ensure_ascii=False, allow_nan=False))
+            emit(found)
             continue
         for word, score in zip(words, scores, strict=True):
             mark = "" if score.known else "\tunknown"

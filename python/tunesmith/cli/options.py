@@ -28,6 +28,17 @@ RUNS = "Runs"
 MEASURE = "Is it better?"
 MODEL = "The model"
 
+
+def option(names: str, value: str, help: str, panel: str | None = None, **more: Any) -> Any:
+    """Return an option; `value` stands for its value in the help, `panel` groups it there."""
+    return typer.Option(*names.split(), metavar=value, help=help, rich_help_panel=panel, **more)
+
+
+def flag(names: str, help: str, panel: str | None = None) -> Any:
+    """Return an option without a value."""
+    return option(names, "", help, panel)
+
+
 # A metric reads text, or columns: scores that come with the hypotheses.
 METRICS = "bleu, chrf, chrf++, ter, wer, cer or column:NAME"
 
@@ -36,281 +47,144 @@ Nbest = Annotated[
 ]
 References = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--reference",
-        "-r",
-        metavar="FILE",
-        help="References, one per line; repeat for several per sentence.",
-    ),
+    option("--reference -r", "FILE", "References, one per line; repeat for several per sentence."),
 ]
 ListReferences = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--reference",
-        "-r",
-        metavar="FILE",
-        help="References, one per line; repeat for several per sentence. Not needed if JSONL "
+    option(
+        "--reference -r",
+        "FILE",
+        "References, one per line; repeat for several per sentence. Not needed if JSONL "
         "lists have them.",
     ),
 ]
 MetricName = Annotated[
-    str,
-    typer.Option(
-        "--metric", "-m", metavar="NAME", help=f"{METRICS}; with options: bleu:tokenize=none."
-    ),
+    str, option("--metric -m", "NAME", f"{METRICS}; with options: bleu:tokenize=none.")
 ]
-MetricNames = Annotated[
-    str,
-    typer.Option("--metric", "-m", metavar="NAMES", help="One or more, separated by commas."),
-]
+MetricNames = Annotated[str, option("--metric -m", "NAMES", "One or more, separated by commas.")]
 Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help=f"{', '.join(names())}; detected if not given.",
-        rich_help_panel=LISTS,
-    ),
+    str | None, option("--format", "NAME", f"{', '.join(names())}; detected if not given.", LISTS)
 ]
 SkipBad = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad",
-        metavar="",
-        help="Skip and count bad lines instead of stopping.",
-        rich_help_panel=LISTS,
-    ),
+    bool, flag("--skip-bad", "Skip and count bad lines instead of stopping.", LISTS)
 ]
-KeepBlank = Annotated[
-    bool,
-    typer.Option(
-        "--keep-blank",
-        metavar="",
-        help="Keep blank hypotheses and references.",
-        rich_help_panel=LISTS,
-    ),
-]
-BlankReferences = Annotated[
-    bool, typer.Option("--keep-blank", metavar="", help="Keep blank references.")
-]
+KeepBlank = Annotated[bool, flag("--keep-blank", "Keep blank hypotheses and references.", LISTS)]
+BlankReferences = Annotated[bool, flag("--keep-blank", "Keep blank references.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--column",
-        metavar="NAME[=FILE]",
-        help="Scores to tune for, such as COMET: a feature of the lists, or a file with one "
+        "NAME[=FILE]",
+        "Scores to tune for, such as COMET: a feature of the lists, or a file with one "
         "number per hypothesis.",
-        rich_help_panel=LISTS,
+        LISTS,
     ),
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--feature",
-        metavar="NAME=FILE",
-        help="One more feature, from a file with one number per hypothesis.",
-        rich_help_panel=LISTS,
+        "NAME=FILE",
+        "One more feature, from a file with one number per hypothesis.",
+        LISTS,
     ),
 ]
 PerSentence = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--per-sentence",
-        metavar="N",
+        "N",
+        "Hypotheses per sentence, for formats without sentence ids.",
+        LISTS,
         min=1,
-        help="Hypotheses per sentence, for formats without sentence ids.",
-        rich_help_panel=LISTS,
     ),
 ]
 Sentences = Annotated[
     int | None,
-    typer.Option(
-        "--sentences",
-        metavar="N",
-        min=1,
-        help="Number of sentences: lists missing at the end are empty.",
-        rich_help_panel=LISTS,
+    option(
+        "--sentences", "N", "Number of sentences: lists missing at the end are empty.", LISTS, min=1
     ),
 ]
-FirstId = Annotated[
-    int,
-    typer.Option(
-        "--first-id",
-        metavar="N",
-        min=0,
-        help="Number of the first sentence.",
-        rich_help_panel=LISTS,
-    ),
-]
-Keyed = Annotated[
-    bool,
-    typer.Option(
-        "--keyed",
-        metavar="",
-        help="Sentence ids are labels, not numbers.",
-        rich_help_panel=LISTS,
-    ),
-]
+FirstId = Annotated[int, option("--first-id", "N", "Number of the first sentence.", LISTS, min=0)]
+Keyed = Annotated[bool, flag("--keyed", "Sentence ids are labels, not numbers.", LISTS)]
 Threads = Annotated[
-    int,
-    typer.Option(
-        "--threads",
-        "-j",
-        metavar="N",
-        min=0,
-        max=1024,
-        help="0: one per core. Never changes a result.",
-    ),
+    int, option("--threads -j", "N", "0: one per core. Never changes a result.", min=0, max=1024)
 ]
-Json = Annotated[
-    bool, typer.Option("--json", metavar="", help="One JSON object as the last line of stdout.")
-]
-Tuner = Annotated[str, typer.Option("--tuner", "-t", metavar="NAME", help=f"{', '.join(PRESETS)}.")]
-OutFile = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Where to write the weights (TOML)."),
-]
-TunerOptions = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="An option of the tuner."),
-]
+Json = Annotated[bool, flag("--json", "One JSON object as the last line of stdout.")]
+Tuner = Annotated[str, option("--tuner -t", "NAME", f"{', '.join(PRESETS)}.")]
+OutFile = Annotated[Path | None, option("--out -o", "FILE", "Where to write the weights (TOML).")]
+TunerOptions = Annotated[list[str] | None, option("--set", "KEY=VALUE", "An option of the tuner.")]
 StartWeights = Annotated[
     Path | None,
-    typer.Option(
-        "--weights",
-        "-w",
-        metavar="FILE",
-        help="Weights to start from: TOML, moses.ini, or lines of name and value.",
-        rich_help_panel=WEIGHTS,
+    option(
+        "--weights -w",
+        "FILE",
+        "Weights to start from: TOML, moses.ini, or lines of name and value.",
+        WEIGHTS,
     ),
 ]
 Bound = Annotated[
     list[str] | None,
-    typer.Option(
-        "--bound",
-        metavar="NAME=LOW:HIGH",
-        help="Limits of a weight; patterns as in 'LM*=0:'.",
-        rich_help_panel=WEIGHTS,
-    ),
+    option("--bound", "NAME=LOW:HIGH", "Limits of a weight; patterns as in 'LM*=0:'.", WEIGHTS),
 ]
 Fix = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fix",
-        metavar="NAME=VALUE",
-        help="A weight that must not move.",
-        rich_help_panel=WEIGHTS,
-    ),
+    list[str] | None, option("--fix", "NAME=VALUE", "A weight that must not move.", WEIGHTS)
 ]
 Run = Annotated[
     Path | None,
-    typer.Option(
-        "--run",
-        metavar="DIR",
-        help="Where to keep events, checkpoints and weights of each epoch.",
-        rich_help_panel=RUNS,
-    ),
+    option("--run", "DIR", "Where to keep events, checkpoints and weights of each epoch.", RUNS),
 ]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume", metavar="", help="Continue an interrupted --run.", rich_help_panel=RUNS
-    ),
-]
+Resume = Annotated[bool, flag("--resume", "Continue an interrupted --run.", RUNS)]
 Tensorboard = Annotated[
     Path | None,
-    typer.Option(
-        "--tensorboard",
-        metavar="DIR",
-        help="Write the numbers of each epoch for TensorBoard, too.",
-        rich_help_panel=RUNS,
-    ),
+    option("--tensorboard", "DIR", "Write the numbers of each epoch for TensorBoard, too.", RUNS),
 ]
 Seeds = Annotated[
-    int,
-    typer.Option(
-        "--seeds",
-        metavar="N",
-        min=1,
-        help="Runs with different seeds, to be averaged.",
-        rich_help_panel=RUNS,
-    ),
+    int, option("--seeds", "N", "Runs with different seeds, to be averaged.", RUNS, min=1)
 ]
 Folds = Annotated[
     int,
-    typer.Option(
-        "--folds",
-        metavar="K",
-        min=0,
-        help="Hold out each of K parts of the sentences in turn.",
-        rich_help_panel=MEASURE,
-    ),
+    option("--folds", "K", "Hold out each of K parts of the sentences in turn.", MEASURE, min=0),
 ]
 SecondMetric = Annotated[
     str | None,
-    typer.Option(
-        "--second-metric",
-        metavar="NAME",
-        help="A second metric that is reported, not tuned.",
-        rich_help_panel=MEASURE,
-    ),
+    option("--second-metric", "NAME", "A second metric that is reported, not tuned.", MEASURE),
 ]
-Kept = Annotated[
-    Keep,
-    typer.Option(
-        "--keep",
-        metavar="WHICH",
-        help="Round to keep: best, last or heldout.",
-        rich_help_panel=WEIGHTS,
-    ),
-]
+Kept = Annotated[Keep, option("--keep", "WHICH", "Round to keep: best, last or heldout.", WEIGHTS)]
 Regime = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--regime",
-        metavar="TEXT",
-        help="How an online tuner spreads sentences: batch=20, or shards=2,mix=5; with a live "
+        "TEXT",
+        "How an online tuner spreads sentences: batch=20, or shards=2,mix=5; with a live "
         "decoder also delay=3 or delay=3,ordered=false.",
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option("--seed", metavar="N", min=0, help="Seed of the first run.", rich_help_panel=RUNS),
+Seed = Annotated[int, option("--seed", "N", "Seed of the first run.", RUNS, min=0)]
+Memory = Annotated[
+    str, option("--memory", "SIZE", "For sorting, as in 500M; the rest goes to disk.")
+]
+Model = Annotated[
+    Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
 ]
 Kind = Annotated[
     str | None,
-    typer.Option(
-        "--kind",
-        metavar="NAME",
-        help="phrase or hiero, for a model that has both kinds of rules.",
-        rich_help_panel=MODEL,
-    ),
+    option("--kind", "NAME", "phrase or hiero, for a model that has both kinds of rules.", MODEL),
 ]
 Moses = Annotated[
-    Path | None,
-    typer.Option(
-        "--moses",
-        metavar="INI",
-        help="A configuration of Moses, in place of MODEL.",
-        rich_help_panel=MODEL,
-    ),
+    Path | None, option("--moses", "INI", "A configuration of Moses, in place of MODEL.", MODEL)
 ]
 Search = Annotated[
     list[str] | None,
-    typer.Option(
-        "--search",
-        metavar="KEY=VALUE",
-        help="A setting of the search, such as pop_limit=1000.",
-        rich_help_panel=MODEL,
-    ),
+    option("--search", "KEY=VALUE", "A setting of the search, such as pop_limit=1000.", MODEL),
 ]
 Cache = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--cache",
-        metavar="DIR",
-        help="Folder for converted files of Moses or cdec; default: the user's cache.",
-        rich_help_panel=MODEL,
+        "DIR",
+        "Folder for converted files of Moses or cdec; default: the user's cache.",
+        MODEL,
     ),
 ]
 
@@ -473,6 +347,12 @@ def bounds(pairs: list[str] | None) -> dict[str, tuple[float, float]]:
             raise InputError(f"--bound {text}", remedy="write NAME=LOW:HIGH, for instance LM0=0:")
         found[name] = sides
     return found
+
+
+def resumable(run: Path | None, resume: bool) -> None:
+    """Raise if a run is to be resumed and there is no directory of one."""
+    if resume and run is None:
+        raise InputError("--resume without --run", remedy="name the run directory")
 
 
 def writable(target: Path | None, *, folder: bool = False) -> None:

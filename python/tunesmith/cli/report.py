@@ -20,9 +20,7 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="Where to write; default: report.html in the run."
-        ),
+        o.option("--out -o", "FILE", "Where to write; default: report.html in the run."),
     ] = None,
     json: o.Json = False,
 ) -> None:

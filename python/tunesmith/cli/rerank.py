@@ -58,7 +58,7 @@ def check(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
     metric: o.MetricName = "bleu",
-    show: Annotated[int, typer.Option("--show", metavar="N", min=0, help="Features to show.")] = 30,
+    show: Annotated[int, o.option("--show", "N", "Features to show.", min=0)] = 30,
     threads: o.Threads = 0,
     json: o.Json = False,
     *,
@@ -165,20 +165,15 @@ def tune(
     folds: o.Folds = 0,
     heldout: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--heldout",
-            metavar="NBEST",
-            help="Lists to score, not to tune on.",
-            rich_help_panel=o.MEASURE,
-        ),
+        o.option("--heldout", "NBEST", "Lists to score, not to tune on.", o.MEASURE),
     ] = None,
     heldout_reference: Annotated[
         list[Path] | None,
-        typer.Option(
+        o.option(
             "--heldout-reference",
-            metavar="FILE",
-            help="References of the held-out lists, unless JSONL lists have them.",
-            rich_help_panel=o.MEASURE,
+            "FILE",
+            "References of the held-out lists, unless JSONL lists have them.",
+            o.MEASURE,
         ),
     ] = None,
     second_metric: o.SecondMetric = None,
@@ -187,13 +182,7 @@ def tune(
     fix: o.Fix = None,
     keep: o.Kept = Keep.BEST,
     force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            metavar="",
-            help="Write the weights even if they are refused.",
-            rich_help_panel=o.WEIGHTS,
-        ),
+        bool, o.flag("--force", "Write the weights even if they are refused.", o.WEIGHTS)
     ] = False,
     run: o.Run = None,
     resume: o.Resume = False,
@@ -202,12 +191,7 @@ def tune(
     seed: o.Seed = 1,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--source",
-            metavar="FILE",
-            help="Source sentences, for lengths and the report.",
-            rich_help_panel=o.LISTS,
-        ),
+        o.option("--source", "FILE", "Source sentences, for lengths and the report.", o.LISTS),
     ] = None,
     *,
     reading: Reading,
@@ -221,8 +205,7 @@ def tune(
     only for the tuning lists. Weights that are all zero, unchanged or worse than
     the start are refused with exit code 1.
     """
-    if resume and run is None:
-        raise InputError("--resume without --run", remedy="name the run directory")
+    o.resumable(run, resume)
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
@@ -253,13 +236,8 @@ def tune(
     if start is not None:
         read.pools.check_names(start, learnt=True)
         tell_unknown(start, Applied(features=set(read.pools.names)).unknown(start))
-    config = None
-    if run is not None:
-        files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
-        files += [path for path in (source, weights) if path is not None]
-        config = {
-            **inputs(files, reading),
-        }
+    files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
+    files += [path for path in (source, weights) if path is not None]
     with (
         Watch(epochs(tuner, settings)) as watch,
         Follow(run) as follow,
@@ -283,7 +261,7 @@ def tune(
             threads=threads,
             run=run,
             resume=resume,
-            config=config,
+            config=None if run is None else inputs(files, reading),
             listen=both(watch, follow, board),
         )
     accepted = result.refused is None or force
@@ -390,30 +368,21 @@ def apply(
     nbest: Annotated[Path, typer.Argument(metavar="NBEST", help="N-best lists.")],
     weights: Annotated[
         Path | None,
-        typer.Option(
-            "--weights",
-            "-w",
-            metavar="FILE",
-            help="Tuned weights: TOML, moses.ini, or lines of name and value. Without them the "
+        o.option(
+            "--weights -w",
+            "FILE",
+            "Tuned weights: TOML, moses.ini, or lines of name and value. Without them the "
             "first-ranked hypotheses are taken.",
         ),
     ] = None,
     nbest_out: Annotated[
         Path | None,
-        typer.Option(
-            "--nbest-out", metavar="FILE", help="Write the lists re-ordered, with one more score."
-        ),
+        o.option("--nbest-out", "FILE", "Write the lists re-ordered, with one more score."),
     ] = None,
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Name of that score.")
-    ] = "tunesmith",
+    name: Annotated[str, o.option("--name", "NAME", "Name of that score.")] = "tunesmith",
     out_format: Annotated[
         str | None,
-        typer.Option(
-            "--out-format",
-            metavar="NAME",
-            help=f"{', '.join(names())}; that of the lists if not given.",
-        ),
+        o.option("--out-format", "NAME", f"{', '.join(names())}; that of the lists if not given."),
     ] = None,
     threads: o.Threads = 0,
     *,

@@ -26,8 +26,7 @@ def score(
     reference: o.References = None,
     metric: o.MetricNames = "bleu,chrf,ter",
     confidence_: Annotated[
-        bool,
-        typer.Option("--confidence", metavar="", help="Bootstrap a 95% confidence interval."),
+        bool, o.flag("--confidence", "Bootstrap a 95% confidence interval.")
     ] = False,
     keep_blank: o.BlankReferences = False,
     json: o.Json = False,

@@ -33,65 +33,64 @@ def train(
         Path, typer.Argument(metavar="SRC", help="Source text, a sentence per line.")
     ],
     target: Annotated[Path, typer.Argument(metavar="TGT", help="Its translation, line by line.")],
-    model: Annotated[Path, typer.Option("--model", metavar="DIR", help="Where the model goes.")],
-    kind: Annotated[str, typer.Option(metavar="NAME", help="phrase, hiero or both.")] = "both",
+    model: Annotated[Path, o.option("--model", "DIR", "Where the model goes.")],
+    kind: Annotated[str, o.option("--kind", "NAME", "phrase, hiero or both.")] = "both",
     lm_text: Annotated[
-        list[Path] | None,
-        typer.Option("--lm-text", metavar="FILE", help="More target text for the language model."),
+        list[Path] | None, o.option("--lm-text", "FILE", "More target text for the language model.")
     ] = None,
-    order: Annotated[int, typer.Option(metavar="N", help="Order of the language model.")] = 5,
+    order: Annotated[int, o.option("--order", "N", "Order of the language model.")] = 5,
     alignment: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Word alignment made elsewhere (0-0 1-2 …)."),
+        Path | None, o.option("--alignment", "FILE", "Word alignment made elsewhere (0-0 1-2 …).")
     ] = None,
     aligner: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="fast_align, eflomal, thot-fast_align, hmm, ibm1-ibm4."),
+        str, o.option("--aligner", "NAME", "fast_align, eflomal, thot-fast_align, hmm, ibm1-ibm4.")
     ] = "fast_align",
     source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="As in de; by default the end of SRC's name.")
+        str | None,
+        o.option("--source-language", "CODE", "As in de; by default the end of SRC's name."),
     ] = None,
     target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="As in en; by default the end of TGT's name.")
+        str | None,
+        o.option("--target-language", "CODE", "As in en; by default the end of TGT's name."),
     ] = None,
     tokenize: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"{', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}; by default moses for raw "
+        o.option(
+            "--tokenize",
+            "NAME",
+            f"{', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}; by default moses for raw "
             "text, none for tokenised text.",
         ),
     ] = None,
     pieces: Annotated[
-        int, typer.Option(metavar="N", help="Pieces that sentencepiece and bpe cut text into.")
+        int, o.option("--pieces", "N", "Pieces that sentencepiece and bpe cut text into.")
     ] = 8000,
     case: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="keep, lower or true; by default true for raw text with capitals."
+        o.option(
+            "--case", "NAME", "keep, lower or true; by default true for raw text with capitals."
         ),
     ] = None,
     protected: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Regular expressions, one per line, of text that is kept unchanged, in place of "
+        o.option(
+            "--protected",
+            "FILE",
+            "Regular expressions, one per line, of text that is kept unchanged, in place of "
             "those for addresses, paths, tags and numbers.",
         ),
     ] = None,
     longest: Annotated[
-        int, typer.Option(metavar="N", help="Maximum number of words in a sentence.")
+        int, o.option("--longest", "N", "Maximum number of words in a sentence.")
     ] = 100,
-    ratio: Annotated[float, typer.Option(metavar="N", help="Maximum length ratio.")] = 9.0,
+    ratio: Annotated[float, o.option("--ratio", "N", "Maximum length ratio.")] = 9.0,
     dev: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Source text to report the coverage of.")
+        Path | None, o.option("--dev", "FILE", "Source text to report the coverage of.")
     ] = None,
     dev_target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its translation: report the perplexity.")
+        Path | None, o.option("--dev-target", "FILE", "Its translation: report the perplexity.")
     ] = None,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="For sorting, as in 500M; the rest goes to disk.")
-    ] = "1G",
+    memory: o.Memory = "1G",
     threads: o.Threads = 0,
     json: o.Json = False,
 ) -> None:

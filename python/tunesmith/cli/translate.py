@@ -36,43 +36,33 @@ EXAMPLES = (
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --threads 4"
 )
 TEXT = "The text"
+STDIN = Path("-")
 
 
 def translate(
-    model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
-    ] = None,
-    input: Annotated[
-        Path, typer.Option("--input", "-i", metavar="FILE", help="Text; - is standard input.")
-    ] = Path("-"),
+    model: o.Model = None,
+    input: Annotated[Path, o.option("--input -i", "FILE", "Text; - is standard input.")] = STDIN,
     explain: Annotated[
         bool,
-        typer.Option(
+        o.flag(
             "--explain",
-            metavar="",
-            help="Show the phrases used, what each feature contributed, and what the next-best "
-            "translation lost by.",
+            "Show the phrases used, the contribution of each feature, and why the next-best "
+            "translation lost.",
         ),
     ] = False,
-    nbest: Annotated[
-        int, typer.Option("--nbest", metavar="K", min=0, help="Write the K best translations …")
-    ] = 0,
+    nbest: Annotated[int, o.option("--nbest", "K", "Write the K best translations …", min=0)] = 0,
     nbest_out: Annotated[
-        Path | None,
-        typer.Option("--nbest-out", metavar="FILE", help="… to this file, in Moses' format."),
+        Path | None, o.option("--nbest-out", "FILE", "… to this file, in Moses' format.")
     ] = None,
     threads: o.Threads = 0,
-    json: Annotated[
-        bool, typer.Option("--json", metavar="", help="One JSON object per line of text.")
-    ] = False,
+    json: Annotated[bool, o.flag("--json", "One JSON object per line of text.")] = False,
     weights: Annotated[
         Path | None,
-        typer.Option(
-            "--weights",
-            "-w",
-            metavar="FILE",
-            help="TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
-            rich_help_panel=o.MODEL,
+        o.option(
+            "--weights -w",
+            "FILE",
+            "TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
+            o.MODEL,
         ),
     ] = None,
     kind: o.Kind = None,
@@ -82,69 +72,49 @@ def translate(
     cache: o.Cache = None,
     cdec_grammar: Annotated[
         Path | None,
-        typer.Option(
-            "--cdec-grammar",
-            metavar="FILE",
-            help="A grammar of cdec, in place of MODEL …",
-            rich_help_panel=o.MODEL,
-        ),
+        o.option("--cdec-grammar", "FILE", "A grammar of cdec, in place of MODEL …", o.MODEL),
     ] = None,
-    lm: Annotated[
-        Path | None,
-        typer.Option(
-            "--lm", metavar="FILE", help="… its language model …", rich_help_panel=o.MODEL
-        ),
-    ] = None,
+    lm: Annotated[Path | None, o.option("--lm", "FILE", "… its language model …", o.MODEL)] = None,
     cdec_weights: Annotated[
-        Path | None,
-        typer.Option(
-            "--cdec-weights", metavar="FILE", help="… and its weights.", rich_help_panel=o.MODEL
-        ),
+        Path | None, o.option("--cdec-weights", "FILE", "… and its weights.", o.MODEL)
     ] = None,
     mbr: Annotated[
         str | None,
-        typer.Option(
+        o.option(
             "--mbr",
-            metavar="METRIC",
-            help="bleu: take the translation that all in the forest agree with most; with --nbest, "
-            "the best so many.",
+            "METRIC",
+            "bleu: take the translation that agrees most with all others in the forest; with "
+            "--nbest K, with those of the list.",
         ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(
+        o.option(
             "--alpha",
-            metavar="X",
-            min=0.0,
-            help="With --mbr: probabilities are as exp(X · score); without, X is chosen by the "
+            "X",
+            "With --mbr: probabilities are as exp(X · score); without, X is chosen by the "
             "spread of each sentence's scores.",
+            min=0.0,
         ),
     ] = None,
     tokenized: Annotated[
-        bool,
-        typer.Option(
-            "--tokenized",
-            metavar="",
-            help="Input and output are words of the model.",
-            rich_help_panel=TEXT,
-        ),
+        bool, o.flag("--tokenized", "Input and output are words of the model.", TEXT)
     ] = False,
     markup: Annotated[
         str | None,
-        typer.Option(
+        o.option(
             "--markup",
-            metavar="NAME",
-            help="What tags in the text mean: none, exclusive, inclusive or ignore.",
-            rich_help_panel=TEXT,
+            "NAME",
+            "What tags in the text mean: none, exclusive, inclusive or ignore.",
+            TEXT,
         ),
     ] = None,
     skip_bad: Annotated[
         bool,
-        typer.Option(
+        o.flag(
             "--skip-bad",
-            metavar="",
-            help="Give an empty line for a bad one and count it, instead of stopping.",
-            rich_help_panel=TEXT,
+            "Give an empty line for a bad one and count it, instead of stopping.",
+            TEXT,
         ),
     ] = False,
 ) -> None:
@@ -156,8 +126,8 @@ def translate(
         raise InputError("--set is for options of tuners", remedy=f"write --search {set_[0]}")
     if sum(each is not None for each in (model, moses, cdec_grammar)) != 1:
         raise InputError(
-            "one model is wanted",
-            remedy="name MODEL, --moses INI or --cdec-grammar FILE, one of them",
+            "no model, or more than one",
+            remedy="give one of MODEL, --moses INI, --cdec-grammar FILE",
         )
     if cdec_grammar is None and (lm is not None or cdec_weights is not None):
         raise InputError(

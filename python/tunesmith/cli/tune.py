@@ -113,43 +113,32 @@ def paired(args: Sequence[str]) -> list[str]:
 
 
 def tune(
-    source: Annotated[
-        Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
-    ],
+    source: Annotated[Path, o.option("--source -s", "FILE", "Sentences to translate.")],
     reference: Annotated[
-        list[Path],
-        typer.Option(
-            "--reference", "-r", metavar="FILE", help="Their references; repeat for several."
-        ),
+        list[Path], o.option("--reference -r", "FILE", "Their references; repeat for several.")
     ],
-    model: Annotated[
-        Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
-    ] = None,
+    model: o.Model = None,
     tuner: o.Tuner = "mert",
     out_file: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Where to write the weights: .toml, .ini for a copy of the moses.ini they began "
+        o.option(
+            "--out -o",
+            "FILE",
+            "Where to write the weights: .toml, .ini for a copy of the moses.ini they began "
             "with, another ending lines of name and value.",
         ),
     ] = None,
     metric: Annotated[
-        str,
-        typer.Option(
-            "--metric", "-m", metavar="NAME", help="bleu:tokenize=none if not given; chrf, ter …"
-        ),
+        str, o.option("--metric -m", "NAME", "bleu:tokenize=none if not given; chrf, ter …")
     ] = "bleu:tokenize=none",
     set_: o.TunerOptions = None,
     heldout: Annotated[
         list[Path] | None,
-        typer.Option(
+        o.option(
             "--heldout",
-            metavar="SOURCE REFERENCE",
-            help="Other sentences and their reference, decoded and scored after each epoch. "
-            "Repeat it for other texts, or with the same source for more references of it.",
+            "SOURCE REFERENCE",
+            "Other sentences and their reference, decoded and scored after each epoch. "
+            "Repeat it for other texts, or with the same source for more references.",
         ),
     ] = None,
     heldout_reference: Annotated[
@@ -158,21 +147,20 @@ def tune(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(
+        o.option(
             "--epochs",
-            metavar="N",
+            "N",
+            "Maximum of decodings (batch tuners: 25) or passes (online: the preset's).",
             min=1,
             max=MOST,
-            help="Maximum of decodings (batch tuners: 25) or passes (online: the preset's).",
         ),
     ] = None,
     regime: o.Regime = None,
     merged: Annotated[
         bool,
-        typer.Option(
+        o.flag(
             "--merged",
-            metavar="",
-            help="Online tuners pass over the merged lists of all decodings, as batch tuners do.",
+            "Online tuners pass over the merged lists of all decodings, as batch tuners do.",
         ),
     ] = False,
     threads: o.Threads = 0,
@@ -222,23 +210,23 @@ def tune(
     ] = 1,
     nbest: Annotated[
         int | None,
-        typer.Option(
+        o.option(
             "--nbest",
-            metavar="K",
+            "K",
+            "Length of lists; default: 100, or the length that an online tuner needs.",
+            o.MODEL,
             min=1,
             max=MOST,
-            help="Length of lists; default: 100, or the length that an online tuner needs.",
-            rich_help_panel=o.MODEL,
         ),
     ] = None,
     search: o.Search = None,
     features: Annotated[
         list[str] | None,
-        typer.Option(
+        o.option(
             "--features",
-            metavar="TEMPLATE",
-            help="Sparse features to turn on, such as rule-id or green2013; may be repeated.",
-            rich_help_panel=o.MODEL,
+            "TEMPLATE",
+            "Sparse features to turn on, such as rule-id or green2013; may be repeated.",
+            o.MODEL,
         ),
     ] = None,
     weights: o.StartWeights = None,
@@ -246,21 +234,16 @@ def tune(
     cache: o.Cache = None,
     command: Annotated[
         str | None,
-        typer.Option(
+        o.option(
             "--command",
-            metavar="TEXT",
-            help="Any decoder instead of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
-            rich_help_panel=o.MODEL,
+            "TEXT",
+            "Any decoder instead of MODEL: {weights}, {source}, {nbest}, {k} are filled in.",
+            o.MODEL,
         ),
     ] = None,
     tokenized: Annotated[
         bool,
-        typer.Option(
-            "--tokenized",
-            metavar="",
-            help="Source and references are already words of the model.",
-            rich_help_panel=o.MODEL,
-        ),
+        o.flag("--tokenized", "Source and references are already words of the model.", o.MODEL),
     ] = False,
     bound: o.Bound = None,
     fix: o.Fix = None,
@@ -285,7 +268,7 @@ def tune(
     """
     if sum(each is not None for each in (model, moses, command)) != 1:
         raise InputError(
-            "one decoder is wanted", remedy="name MODEL, --moses INI or --command TEXT, one of them"
+            "no decoder, or more than one", remedy="give one of MODEL, --moses INI, --command TEXT"
         )
     if features and model is None:
         raise InputError("--features without MODEL", remedy="only our models have templates")
@@ -294,8 +277,7 @@ def tune(
             "a decoder that is a command has lists and settings of its own",
             remedy="leave --space and --search out",
         )
-    if resume and run is None:
-        raise InputError("--resume without --run", remedy="name the run directory")
+    o.resumable(run, resume)
     o.one_of("kind", kind, tuple(KINDS))
     if kind is not None and (command is not None or (moses is not None and kind != "phrase")):
         raise InputError(

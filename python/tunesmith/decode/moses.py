@@ -284,11 +284,12 @@ def _scores(table: Path) -> int:
         fields = line.split("|||")
         # The conversion of the table reports bad lines.
         return len(fields[2].split()) if len(fields) > 2 else 0
-    raise InputError(
-        "the phrase table is empty",
-        str(table),
-        remedy="give the table that was trained, or train it again",
-    )
+    raise _empty(table)
+
+
+def _empty(table: Path) -> InputError:
+    remedy = "give the table that was trained, or train it again"
+    return InputError("the phrase table is empty", str(table), remedy=remedy)
 
 
 def _check_feature(reader: _Reader, feature: _Feature) -> None:
@@ -427,8 +428,4 @@ def converted(
 
 def _import(phrases: Path, orders: Path | None, out: Path) -> None:
     if import_moses(phrases, out, orders).entries == 0:
-        raise InputError(
-            "the phrase table is empty",
-            str(phrases),
-            remedy="give the table that was trained, or train it again",
-        )
+        raise _empty(phrases)

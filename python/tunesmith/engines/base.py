@@ -24,7 +24,7 @@ Question = Callable[Concatenate["Worker", P], T]
 
 
 class Worker:
-    """A share of the work, and what its questions keep from one to the next."""
+    """Holds a share of the work, and values that one question keeps for the next."""
 
     def __init__(self, share: Any, pool: Pool) -> None:
         self.share = share
@@ -41,14 +41,14 @@ class Crew(Protocol):
         """Return the answer of the first worker."""
 
     def map(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> Iterator[T]:
-        """Yield answers to the same question with other arguments, in order, some at a time."""
+        """Yield the answers for each tuple of arguments, in order; some are found in parallel."""
 
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Return the answers of all workers, each to its own arguments, in their order."""
+        """Return the answers of all workers, each for its own arguments, in their order."""
 
 
 class Engine(Protocol):
     """Makes workers. The same questions get the same answers, to the bit, from every engine."""
 
     def crew(self, share: Any, threads: int) -> Crew:
-        """Return workers that hold a share, each with so many threads (0: one per core)."""
+        """Return workers that hold a share, each with this number of threads (0: one per core)."""

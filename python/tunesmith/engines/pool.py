@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pool:
-    """Threads that live as long as the calls they are given."""
+    """A number of threads; each call starts them and ends them."""
 
     threads: int = 0
     """How many; 0 for one per core."""
 
     def map(self, call: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
-        """Yield the results in the order of the items; whoever stops early cancels the rest."""
+        """Yield the results in the order of the items; closing the iterator cancels the rest."""
         with ThreadPoolExecutor(self.threads or None) as workers:
             jobs = [workers.submit(call, item) for item in items]
             try:
@@ -34,7 +34,7 @@ class Pool:
     def pipeline(
         self, jobs: Iterable[Callable[[], T]], depth: int, ordered: bool = True
     ) -> Iterator[T]:
-        """Yield the results of jobs, of which at most `depth` + 1 are under way.
+        """Yield the results of jobs; at most `depth` + 1 are under way at a time.
 
         A job is taken from `jobs` only when there is room for it. Unless `ordered`, results come
         as they are ready.

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tunesmith.errors import InputError
 from tunesmith.files.atomic import atomic_write
 from tunesmith.files.plain import plain
+from tunesmith.files.text import cannot_read
 
 FORMAT = 1
 _META = "tunesmith"
@@ -72,7 +73,7 @@ def read_arrays(path: Path) -> Checkpoint | None:
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
-            # We write none, and a small one could unpack to more than the memory.
+            # Ours are not compressed; a small compressed file could unpack to more than the memory.
             if any(member.compress_type != zipfile.ZIP_STORED for member in archive.zip.infolist()):
                 raise ValueError("it is compressed")
             text = _verified(archive[_META].tobytes())
@@ -131,9 +132,7 @@ def file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror or error}", file=str(path), remedy=_REMEDY
-        ) from error
+        raise cannot_read(path, error, _REMEDY) from error
 
 
 def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
@@ -142,5 +141,5 @@ def packed(texts: Sequence[str]) -> npt.NDArray[np.uint8]:
 
 
 def unpacked(array: npt.NDArray[np.uint8]) -> list[str]:
-    """Return the lines of text that `packed` made an array of."""
+    """Return the lines of text in an array that `packed` returned."""
     return array.tobytes().decode("utf-8").split("\n")[:-1]

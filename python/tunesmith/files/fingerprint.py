@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tunesmith.errors import InputError
-from tunesmith.files.text import read_whole
+from tunesmith.files.text import cannot_read, read_whole
 
 # Suffixes of our large files, which have a checksum of the rest at one of their ends.
 CHECKED = (".rules", ".tlm")
@@ -28,9 +28,7 @@ def fingerprint(path: Path | str, *, ends: bool = False) -> dict[str, Any]:
             of = "sha256_of_ends" if ends else "sha256"
             return {"path": str(path), "size": size, of: digest.hexdigest()}
     except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror or error}", file=str(path), remedy="check the path"
-        ) from error
+        raise cannot_read(Path(path), error) from error
 
 
 def _ends(stream: BinaryIO) -> hashlib._Hash:
@@ -45,9 +43,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
     try:
         value = json.loads(read_whole(path))
     except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror or error}", file=str(path), remedy=remedy
-        ) from error
+        raise cannot_read(path, error, remedy) from error
     except InputError:
         raise
     except json.JSONDecodeError as error:

@@ -15,15 +15,15 @@ LOCK = ".lock"
 class Lock:
     """An exclusive lock on a directory, held from construction until `release`.
 
-    Refuses with an `InputError` while another process holds it; `what` is how the error calls what
-    is in the directory. The file stays behind on purpose: removing it would let two processes lock
-    two different files of one name.
+    Raise an `InputError` if another process holds it; `what` names the content of the directory in
+    the error. The file is not removed: otherwise two processes could lock two different files of
+    the same name.
     """
 
     def __init__(self, directory: Path, what: str = "run") -> None:
         path = directory / LOCK
-        # Any thread may release the lock. A file system without locks is refused: a file that only
-        # stands for a lock would outlive a killed process.
+        # Any thread may release the lock. On a file system without locks, raise: a file used as a
+        # lock would outlive a killed process.
         self._lock = FileLock(
             path,
             thread_local=False,
@@ -52,7 +52,7 @@ class Lock:
 
 
 def _sign(descriptor: int) -> None:
-    """Write the number of this process behind the first byte, which Windows locks for reading."""
+    """Write the id of this process after the first byte, which Windows locks for reading."""
     os.ftruncate(descriptor, 0)
     os.write(descriptor, f" {os.getpid()}\n".encode())
 

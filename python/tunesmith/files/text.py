@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunesmith._core import line_limit, line_too_long
+from tunesmith.errors import InputError
 
 CHUNK = 1 << 20
 
@@ -30,3 +31,8 @@ def read_whole(path: Path) -> bytes:
                 line += chunk.count(b"\n")
             chunks.append(chunk)
     return b"".join(chunks)
+
+
+def cannot_read(path: Path, error: OSError, remedy: str = "check the path") -> InputError:
+    """Return the error that says why `path` could not be read, and a remedy."""
+    return InputError(f"cannot read: {error.strerror or error}", file=str(path), remedy=remedy)

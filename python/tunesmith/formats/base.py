@@ -36,7 +36,7 @@ AS_JSONL = "use --out-format jsonl"
 
 @dataclass(slots=True)
 class Hypothesis:
-    """One hypothesis; ``sentence`` is its number, counted from zero, or its key."""
+    """One hypothesis; `sentence` is its number, counted from zero, or its key."""
 
     sentence: int | str
     text: str
@@ -61,7 +61,7 @@ class End:
 
 
 Item = Hypothesis | Empty | End | None
-"""What a format's ``read`` yields; ``None`` replaces a hypothesis that was reported as bad."""
+"""What a format's `read` yields; `None` replaces a hypothesis that was reported as bad."""
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Report:
         self.note(reason, error)
 
     def note(self, reason: str, error: InputError) -> None:
-        """Count a line that is skipped even without ``skip_bad``."""
+        """Count a line that is skipped even without `skip_bad`."""
         if reason in self.skipped:
             self.skipped[reason].count += 1
         else:
@@ -119,7 +119,7 @@ class TextFile:
         return (line for line in self.lines() if line is not None)
 
     def lines(self) -> Iterator[str | None]:
-        """Yield every line; ``None`` for a line that is not UTF-8, after reporting it."""
+        """Yield every line; `None` for a line that is not UTF-8, after reporting it."""
         lines = Lines(self.path)
         while True:
             try:
@@ -150,7 +150,7 @@ class TextFile:
         self.report.bad(reason, self.error(message, remedy))
 
     def number(self, text: str, what: str) -> float | None:
-        """Return a finite number, or ``None`` after reporting that the text is not one."""
+        """Return a finite number, or `None` after reporting that the text is not one."""
         value = parse_number(text)
         if value is None:
             self.bad(NUMBER, f"the {what} {shown(text)} is not a number", "write a number")
@@ -162,8 +162,45 @@ class TextFile:
         return value
 
 
+class Numbers:
+    """A file with one number per hypothesis."""
+
+    def __init__(self, name: str, file: TextFile) -> None:
+        self.name = name
+        self.file = file
+        self.lines = file.lines()
+        self.count = 0
+
+    def text(self) -> str | None:
+        """Return the next line without white space; raise if there is none, report bad UTF-8."""
+        try:
+            line = next(self.lines)
+        except StopIteration:
+            self.file.line = self.count + 1
+            raise self.file.error(
+                f"the file ends after {self.count} lines, the list does not",
+                "give one number per hypothesis",
+            ) from None
+        self.count += 1
+        return None if line is None else line.strip()
+
+    def next(self) -> float | None:
+        """Return the next number, or `None` after reporting that the line is bad."""
+        text = self.text()
+        return None if text is None else self.file.number(text, f"value of {self.name}")
+
+    def finish(self) -> None:
+        """Raise if the file goes on."""
+        for line in self.lines:
+            if line is None or line.strip():
+                raise self.file.error(
+                    f"the file goes on after {self.count} lines, where the list ends",
+                    "give one number per hypothesis",
+                )
+
+
 def parse_number(text: str) -> float | None:
-    """Return a decimal number, or ``None``; underscores and non-ASCII digits are not accepted."""
+    """Return a decimal number, or `None`; underscores and non-ASCII digits are not accepted."""
     if not text.isascii() or "_" in text:
         return None
     try:
@@ -190,7 +227,7 @@ def without_compression(name: str) -> str:
 
 
 def keyed_line(line: str) -> tuple[str, str]:
-    """Return key and text of a ``key text`` line, split at any white space."""
+    """Return key and text of a `key text` line, split at any white space."""
     key, *text = line.strip().split(None, 1)[:2] or [""]
     return key, text[0] if text else ""
 
@@ -282,11 +319,11 @@ Write = Callable[[Lists, str], None]
 class Format:
     """A named format.
 
-    ``read`` yields the hypotheses of one sentence after the other. It yields ``None`` for a
+    `read` yields the hypotheses of one sentence after the other. It yields `None` for a
     hypothesis that was reported as bad, so that files with one number per hypothesis stay aligned.
-    ``write`` writes all ``Lists`` to a path. ``features`` are the only features that the format can
-    hold, ``None`` if it can hold any; ``columns`` and ``extra`` say whether it can hold those.
-    ``ends`` says that ``read`` yields the lists in order and an ``End`` after each, so that a list
+    `write` writes all `Lists` to a path. `features` are the only features that the format can
+    hold, `None` if it can hold any; `columns` and `extra` say whether it can hold those.
+    `ends` says that `read` yields the lists in order and an `End` after each, so that a list
     can be processed before the next one arrives.
     """
 
@@ -328,7 +365,7 @@ def find(name: str) -> Format:
 
 
 def total(hypothesis: Hypothesis) -> float | None:
-    """Return the one score of a hypothesis: the total, or else the feature ``score``."""
+    """Return the one score of a hypothesis: the total, or else the feature `score`."""
     if hypothesis.score is not None:
         return hypothesis.score
     return hypothesis.features.get("score")
@@ -347,7 +384,7 @@ def needed_total(sentence: Sentence, hypothesis: Hypothesis, path: str) -> float
 
 
 def plain_key(sentence: Sentence, path: str) -> str:
-    """Return the key for a ``key text`` line; raise if such a line cannot hold it."""
+    """Return the key for a `key text` line; raise if such a line cannot hold it."""
     if not sentence.key or re.search(r"\s", sentence.key):
         raise InputError(
             f"the key {sentence.key!r} is blank or holds white space",

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from itertools import islice
 from os import fspath
 from pathlib import Path as FilePath
 
-from tunesmith._core import Lines
 from tunesmith.errors import InputError
-from tunesmith.formats.base import UTF8, Path, is_stream, parse_number, without_compression
+from tunesmith.formats.base import (
+    Options,
+    Path,
+    Report,
+    TextFile,
+    is_stream,
+    parse_number,
+    without_compression,
+)
 
 _FAIRSEQ = re.compile(r"[STHDPA]-\d+\t")
 _KALDI = re.compile(r"\S+-\d+(\s|$)")
@@ -34,7 +40,9 @@ def detect(path: Path) -> str:
     if folder.is_dir():
         return _detect_folder(folder)
     # A long head: fairseq prints its settings before the first hypothesis.
-    head = [line for line in islice(_text(name), 200) if line.strip()]
+    # Lines that are not UTF-8 are left to the reader, which may skip them.
+    lines = TextFile(name, Report(skip_bad=True), Options())
+    head = [line for line in islice(lines, 200) if line.strip()]
     if not head:
         raise InputError(
             "no hypotheses: the file is empty",
@@ -47,19 +55,6 @@ def detect(path: Path) -> str:
             FilePath(without_compression(name)).suffix, "flat"
         )
     return found
-
-
-def _text(name: str) -> Iterator[str]:
-    """Yield the valid lines; the reader decides later whether to skip the others."""
-    lines = Lines(name)
-    while True:
-        try:
-            yield next(lines)
-        except StopIteration:
-            return
-        except InputError as error:
-            if not error.message.startswith(UTF8):
-                raise
 
 
 def _detect_folder(folder: FilePath) -> str:

@@ -1,4 +1,4 @@
-"""ESPnet: folders ``1best_recog``, ``2best_recog``… of version 2, and the JSON of version 1."""
+"""ESPnet: folders `1best_recog`, `2best_recog`… of version 2, and the JSON of version 1."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _TENSOR = re.compile(r"tensor\(([^,)]*).*\)")
 FEATURES = frozenset({"score", "length"})
 
 Table = dict[str, Hypothesis | None]
-"""The hypotheses of one rank by utterance; ``None`` for one that was reported as bad."""
+"""The hypotheses of one rank by utterance; `None` for one that was reported as bad."""
 
 
 def read(file: TextFile) -> Iterator[Hypothesis | Empty | None]:
-    """Read a folder of ``Nbest_recog`` folders, or of ``output.1``, ``output.2``… with them inside.
+    """Read a folder of `Nbest_recog` folders, or of `output.1`, `output.2`… with them inside.
 
-    ``score`` is the total and a feature. Other files whose names end in ``score`` are features. The
-    number of tokens is the feature ``length``. Raise if a hypothesis lacks a score that others
+    `score` is the total and a feature. Other files whose names end in `score` are features. The
+    number of tokens is the feature `length`. Raise if a hypothesis lacks a score that others
     have: it would count as zero.
     """
     root = FilePath(file.path)
@@ -64,7 +64,7 @@ def read(file: TextFile) -> Iterator[Hypothesis | Empty | None]:
 
 
 def _ranks(folder: FilePath) -> list[FilePath]:
-    """Return the folders ``1best_recog``, ``2best_recog``… in order."""
+    """Return the folders `1best_recog`, `2best_recog`… in order."""
     found = {path: _RANK.fullmatch(path.name) for path in folder.iterdir() if path.is_dir()}
     ranks = {path: int(name[1]) for path, name in found.items() if name}
     return sorted(ranks, key=ranks.__getitem__)
@@ -112,7 +112,7 @@ def _refuse_missing(file: TextFile, tables: Mapping[FilePath, Table]) -> None:
 
 
 def _keyed(file: TextFile) -> Iterator[tuple[TextFile, str, str]]:
-    """Yield file, key and value of ``key value`` lines; report keys given twice."""
+    """Yield file, key and value of `key value` lines; report keys given twice."""
     seen = set()
     for line in file:
         key, value = keyed_line(line)
@@ -124,9 +124,9 @@ def _keyed(file: TextFile) -> Iterator[tuple[TextFile, str, str]]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """Write ``Nbest_recog/text``, ``score`` and, if hypotheses have tokens, ``token``.
+    """Write `Nbest_recog/text`, `score` and, if hypotheses have tokens, `token`.
 
-    Raise if some hypotheses have a score and some have none, as ``read`` does.
+    Raise if some hypotheses have a score and some have none, as `read` does.
     """
     # Files are ordered by rank, lists by sentence.
     sentences = list(lists)
@@ -155,7 +155,7 @@ def write(lists: Lists, path: str) -> None:
 
 
 def read_json(file: TextFile) -> Iterator[Hypothesis | Empty | None]:
-    """Read ``{"utts": {key: {"output": [{"rec_text": …, "score": …}, …]}}}`` of ESPnet 1."""
+    """Read `{"utts": {key: {"output": [{"rec_text": …, "score": …}, …]}}}` of ESPnet 1."""
     record = decode(file, "\n".join(file))
     utterances = {} if record is None else record.get("utts")
     if not isinstance(utterances, dict):

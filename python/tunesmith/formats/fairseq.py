@@ -23,9 +23,9 @@ FEATURES = frozenset({"score", "length", "logprob", "logprob_min"})
 
 
 def read(file: TextFile) -> Iterator[Hypothesis | None]:
-    """Read ``H-`` and ``D-`` lines for text and ``score``, ``P-`` lines for the other features.
+    """Read `H-` and `D-` lines for text and `score`, `P-` lines for the other features.
 
-    The detokenised text of a ``D-`` line replaces that of the ``H-`` line before it. Sources,
+    The detokenised text of a `D-` line replaces that of the `H-` line before it. Sources,
     targets, alignments and log lines are skipped; log lines are counted.
     """
     pending: Hypothesis | None = None
@@ -76,7 +76,7 @@ def read(file: TextFile) -> Iterator[Hypothesis | None]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """Write ``S-``, ``T-``, ``H-``, ``D-`` and ``P-`` lines; ``P-`` lines hold ``extra``."""
+    """Write `S-`, `T-`, `H-`, `D-` and `P-` lines; `P-` lines hold `extra`."""
     with AtomicWriter(path) as out:
         for sentence in lists:
             index = sentence.index

@@ -16,6 +16,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
+    Numbers,
     TextFile,
     one_line,
     register,
@@ -59,15 +60,14 @@ def fixed_size(lists: Lists, path: str) -> None:
 
 
 def read(file: TextFile) -> Iterator[Item]:
-    """Read a file, or a folder with ``hyps.txt``, ``NAME.scores`` and ``NAME.columns``.
+    """Read a file, or a folder with `hyps.txt`, `NAME.scores` and `NAME.columns`.
 
-    ``total.scores`` is the total; the other scores are features.
+    `total.scores` is the total; the other scores are features.
     """
     folder = FilePath(file.path)
-    features: dict[str, Iterator[str | None]] = {}
-    columns: dict[str, Iterator[str | None]] = {}
+    features: dict[str, Numbers] = {}
+    columns: dict[str, Numbers] = {}
     texts = file
-    files: dict[str, TextFile] = {}
     if folder.is_dir():
         found = entries(folder)
         if "hyps.txt" not in found:
@@ -76,25 +76,18 @@ def read(file: TextFile) -> Iterator[Item]:
         for path in sorted(found.values()):
             side = _SIDE.fullmatch(path.name)
             if side:
-                files[side["name"]] = file.open(path)
                 kind = features if side["kind"] == "scores" else columns
-                kind[side["name"]] = files[side["name"]].lines()
+                kind[side["name"]] = Numbers(side["name"], file.open(path))
     size = per_sentence(file)
     count = 0
     for line in texts.lines():
         file.line = texts.line
         values: dict[str, float | None] = {}
-        for name, lines in [*features.items(), *columns.items()]:
-            number = next(lines, "end")
-            if number == "end":
-                raise files[name].error(
-                    f"the file ends after {count} lines, the list does not",
-                    "give one number per hypothesis",
-                )
-            given = None if number is None else number.strip()
+        for name, numbers in [*features.items(), *columns.items()]:
+            given = numbers.text()
             # A blank line means that the hypothesis has no value.
             if given:
-                values[name] = files[name].number(given, "value")
+                values[name] = numbers.file.number(given, "value")
             elif given is None:
                 values[name] = None
         sentence = count // size
@@ -113,17 +106,13 @@ def read(file: TextFile) -> Iterator[Item]:
         )
         if count % size == 0:
             yield End()
-    for name, lines in [*features.items(), *columns.items()]:
-        if any(line is None or line.strip() for line in lines):
-            raise files[name].error(
-                f"the file goes on after {count} lines, where the list ends",
-                "give one number per hypothesis",
-            )
+    for numbers in [*features.values(), *columns.values()]:
+        numbers.finish()
     fixed(texts, count, size)
 
 
 def write(lists: Lists, path: str) -> None:
-    """Write a folder: ``hyps.txt``, ``NAME.scores`` per feature, ``NAME.columns`` per column."""
+    """Write a folder: `hyps.txt`, `NAME.scores` per feature, `NAME.columns` per column."""
     fixed_size(lists, path)
     features, columns = lists.names(), lists.pools.columns
     if len({TOTAL, *features, *columns}) < 1 + len(features) + len(columns):

@@ -1,4 +1,4 @@
-"""JSONL, the canonical format: one object per sentence, see ``nbest.schema.json``."""
+"""JSONL, the canonical format: one object per sentence, see `nbest.schema.json`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tunesmith.formats.base import (
 
 
 def decode(file: TextFile, line: str) -> dict[str, Any] | None:
-    """Return the object on a line, or ``None`` after reporting that there is none."""
+    """Return the object on a line, or `None` after reporting that there is none."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         record = dict(pairs)
@@ -61,7 +61,7 @@ class _TwiceError(Exception):
 
 
 def numbers(file: TextFile, record: Any, what: str) -> dict[str, float] | None:
-    """Return finite numbers by name, or ``None`` after reporting that one is not."""
+    """Return finite numbers by name, or `None` after reporting that one is not."""
     if record is None:
         return {}
     if not isinstance(record, dict):
@@ -72,7 +72,7 @@ def numbers(file: TextFile, record: Any, what: str) -> dict[str, float] | None:
             file.bad(NUMBER, f"{shown(name)} has no number", "give every name a number")
             return None
         if not _finite(value):
-            file.bad(INFINITE, f"{shown(name)} is not a finite number", "leave out what is unknown")
+            file.bad(INFINITE, f"{shown(name)} is not a finite number", "leave out unknown values")
             return None
     return {name: float(value) for name, value in record.items()}
 
@@ -116,7 +116,7 @@ def read(file: TextFile) -> Iterator[Item]:
 
 
 def record_of(file: TextFile, line: str | None) -> dict[str, Any] | None:
-    """Return the record on a line, or ``None`` after reporting a bad record or key."""
+    """Return the record on a line, or `None` after reporting a bad record or key."""
     record = None if line is None else decode(file, line)
     key = None if record is None else record.get("key")
     if key is not None and not isinstance(key, str):
@@ -126,7 +126,7 @@ def record_of(file: TextFile, line: str | None) -> dict[str, Any] | None:
 
 
 def references_of(file: TextFile, record: dict[str, Any]) -> list[str] | None:
-    """Return the references of a list; ``None`` if missing, or bad and reported."""
+    """Return the references of a list; `None` if missing, or bad and reported."""
     texts = record.get("references")
     if texts is None:
         return None
@@ -137,7 +137,7 @@ def references_of(file: TextFile, record: dict[str, Any]) -> list[str] | None:
 
 
 def source_of(file: TextFile, record: dict[str, Any]) -> str | None:
-    """Return the source of a list; ``None`` if missing, or bad and reported."""
+    """Return the source of a list; `None` if missing, or bad and reported."""
     text = record.get("source")
     if text is not None and not _is_text(text):
         file.bad(FIELDS, "the source is not text", 'write "source": "…"')

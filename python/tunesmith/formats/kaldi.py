@@ -1,4 +1,4 @@
-"""Kaldi n-best lists in text form: ``utterance-rank words``, with archives of costs."""
+"""Kaldi n-best lists in text form: `utterance-rank words`, with archives of costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEY = re.compile(r"(.+)-(\d+)")
 
 
 def keyed_numbers(file: TextFile) -> dict[str, float]:
-    """Return the numbers of an archive by key; its lines are ``key number``."""
+    """Return the numbers of an archive by key; its lines are `key number`."""
     numbers: dict[str, float] = {}
     for line in file:
         key, value = keyed_line(line)
@@ -45,9 +45,9 @@ def keyed_numbers(file: TextFile) -> dict[str, float]:
 
 
 def read(file: TextFile) -> Iterator[Hypothesis | None]:
-    """Read a file of texts, or a folder with ``words_text`` and archives such as ``acwt``.
+    """Read a file of texts, or a folder with `words_text` and archives such as `acwt`.
 
-    An archive named ``total`` gives the total; the others are features under their own names.
+    An archive named `total` gives the total; the others are features under their own names.
     Raise if an archive lacks a hypothesis: the value would count as zero.
     """
     texts = file
@@ -81,7 +81,7 @@ def read(file: TextFile) -> Iterator[Hypothesis | None]:
 
 
 def write(lists: Lists, path: str) -> None:
-    """Write a folder with ``words_text``, an archive per feature, and ``total``."""
+    """Write a folder with `words_text`, an archive per feature, and `total`."""
     if TOTAL in lists.names() or "words_text" in lists.names():
         raise InputError("a feature is named like a file of the format", path, remedy="rename it")
     with new_folder(path) as folder, ExitStack() as files:

@@ -30,6 +30,7 @@ from tunesmith.formats.base import (
     Hypothesis,
     Item,
     Lists,
+    Numbers,
     Options,
     Path,
     Report,
@@ -56,7 +57,7 @@ class Nbest(NamedTuple):
 
 @dataclass(slots=True)
 class Along:
-    """Sources and references that came with the lists; ``None`` if there are none."""
+    """Sources and references that came with the lists; `None` if there are none."""
 
     sources: Sequence[str | None] | None = None
     references: Sequence[Sequence[str] | None] | None = None
@@ -69,12 +70,12 @@ Columns = Sequence[str] | Mapping[str, Path | None]
 class Reading:
     """Options for reading n-best files.
 
-    ``format`` is detected if not given. ``skip_bad`` skips and counts bad hypotheses,
-    ``keep_blank`` keeps hypotheses without text. ``columns`` names scores to tune for, which are
+    `format` is detected if not given. `skip_bad` skips and counts bad hypotheses,
+    `keep_blank` keeps hypotheses without text. `columns` names scores to tune for, which are
     then not features; a path names a file with one number per hypothesis, in the list's order.
-    ``features`` adds features from such files. ``per_sentence`` is the number of hypotheses per
-    sentence for formats that need it. ``keyed`` reads the ids of a Moses, cdec or Travatar list as
-    keys, ``first_id`` is the id of the first sentence. ``sentences`` is the number of sentences:
+    `features` adds features from such files. `per_sentence` is the number of hypotheses per
+    sentence for formats that need it. `keyed` reads the ids of a Moses, cdec or Travatar list as
+    keys, `first_id` is the id of the first sentence. `sentences` is the number of sentences:
     lists missing at the end are then empty.
     """
 
@@ -89,9 +90,9 @@ class Reading:
     sentences: int | None = None
 
     def read(self, path: Path, along: Along | None = None) -> Nbest:
-        """Return the lists of a file and the skipped lines; fill ``along`` with the lists' texts.
+        """Return the lists of a file and the skipped lines; fill `along` with the lists' texts.
 
-        Raise an ``InputError`` with file, line and remedy if the file is bad.
+        Raise an `InputError` with file, line and remedy if the file is bad.
         """
         name = self.format_of(path)
         if name in NATIVE:
@@ -112,13 +113,13 @@ class Reading:
     def stream(
         self, path: Path, limit: int, skipped: list[Skipped] | None = None
     ) -> Iterator[Pools]:
-        """Yield at most ``limit`` lists at a time, as soon as they are complete.
+        """Yield at most `limit` lists at a time, as soon as they are complete.
 
-        The lists need not fit into memory. Skipped lines are added to ``skipped`` at the end.
+        The lists need not fit into memory. Skipped lines are added to `skipped` at the end.
 
         A Moses, cdec or Travatar list is complete when the next id comes or the file ends. Formats
         that mark the end of a list complete it at once. Other formats come in one part, and so do
-        the latter with ``skip_bad`` or ``sentences``, which need the whole file.
+        the latter with `skip_bad` or `sentences`, which need the whole file.
         """
         name = self.format_of(path)
         found: list[Skipped] = []
@@ -182,9 +183,9 @@ def read_nbest(
     first_id: int = 0,
     along: Along | None = None,
 ) -> Nbest:
-    """Return the lists of a file and the skipped lines; ``Reading`` explains the options.
+    """Return the lists of a file and the skipped lines; `Reading` explains the options.
 
-    ``along`` receives the sources and references in the list, which JSONL may have.
+    `along` receives the sources and references in the list, which JSONL may have.
     """
     wanted = dict.fromkeys(columns) if not isinstance(columns, Mapping) else dict(columns)
     reading = Reading(
@@ -204,7 +205,7 @@ def read_nbest(
 def read_stream(
     path: Path, format: str | None = None, *, limit: int, skip_bad: bool = False
 ) -> Iterator[Pools]:
-    """Yield ``limit`` lists at a time, which need not fit into memory (``Reading.stream``).
+    """Yield `limit` lists at a time, which need not fit into memory (`Reading.stream`).
 
     Raise for a format that must be read whole.
     """
@@ -235,9 +236,9 @@ def write_nbest(
 ) -> None:
     """Write lists atomically.
 
-    ``order`` gives the positions of the hypotheses in a new order, sentence by sentence;
-    ``scores`` are more named scores, one per hypothesis. ``sources`` and ``references`` are written
-    if the format can hold them. Raise if the format cannot hold the features, unless ``lossy``.
+    `order` gives the positions of the hypotheses in a new order, sentence by sentence;
+    `scores` are more named scores, one per hypothesis. `sources` and `references` are written
+    if the format can hold them. Raise if the format cannot hold the features, unless `lossy`.
     """
     target = fspath(path)
     more = dict(scores or {})
@@ -314,43 +315,13 @@ def _refuse_loss(format: Format, lists: Lists, path: str) -> None:
         )
 
 
-class _Numbers:
-    """A file with one number per hypothesis."""
-
-    def __init__(self, name: str, file: TextFile) -> None:
-        self.name = name
-        self.file = file
-        self.lines = file.lines()
-        self.count = 0
-
-    def next(self) -> float | None:
-        try:
-            line = next(self.lines)
-        except StopIteration:
-            self.file.line = self.count + 1
-            raise self.file.error(
-                f"the file ends after {self.count} lines, the list does not",
-                "give one number per hypothesis",
-            ) from None
-        self.count += 1
-        return None if line is None else self.file.number(line.strip(), f"value of {self.name}")
-
-    def finish(self) -> None:
-        for line in self.lines:
-            if line is None or line.strip():
-                raise self.file.error(
-                    f"the file goes on after {self.count} lines, where the list ends",
-                    "give one number per hypothesis",
-                )
-
-
 def _items(format: Format, file: TextFile, column_files: Mapping[str, Path]) -> Iterator[Item]:
     """Yield the items that a format reads, with numbers from column and feature files added."""
     if format.read is None:
         raise InputError(f"format {format.name} can be written, not read", file.path)
-    columns = [_Numbers(name, file.open(path)) for name, path in column_files.items()]
+    columns = [Numbers(name, file.open(path)) for name, path in column_files.items()]
     feature_files = {} if format.keyed_files else file.options.feature_files
-    features = [_Numbers(name, file.open(path)) for name, path in feature_files.items()]
+    features = [Numbers(name, file.open(path)) for name, path in feature_files.items()]
     for item in format.read(file):
         if isinstance(item, Empty | End):
             yield item
@@ -398,7 +369,7 @@ class _Builder:
                 self.add(item)
 
     def parts(self, items: Iterable[Item], limit: int) -> Iterator[Pools]:
-        """Yield lists, ``limit`` at a time, as they end."""
+        """Yield lists, `limit` at a time, as they end."""
         filled = False
         for item in items:
             self.fill([item])

@@ -27,7 +27,7 @@ FEATURES = frozenset({"score"})
 
 
 def read(file: TextFile) -> Iterator[Item]:
-    """Read lines with ``"beams": [["text", score], …]``; the key is audio file and offset."""
+    """Read lines with `"beams": [["text", score], …]`; the key is audio file and offset."""
     index = 0
     keyed: bool | None = None
     for line in file.lines():
@@ -76,7 +76,7 @@ def write(lists: Lists, path: str) -> None:
 
 
 def read_tsv(file: TextFile) -> Iterator[Item]:
-    """Read lines ``text<tab>score``, the same number for every sentence."""
+    """Read lines `text<tab>score`, the same number for every sentence."""
     size = per_sentence(file)
     count = 0
     for line in file.lines():

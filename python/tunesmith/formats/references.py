@@ -45,7 +45,7 @@ def carried_references(
     """Return the references in lists of the same sentences, or None if there are none.
 
     Raise if files have different references for a sentence. A sentence without references raises
-    or is skipped, as in ``read_references``.
+    or is skipped, as in `read_references`.
     """
     report = Report(skip_bad)
     carrying = [(path, texts) for path, texts in lists if texts is not None and any(texts)]
@@ -94,15 +94,15 @@ def read_references(
 ) -> References:
     """Return the references in one or more files, by sentence.
 
-    A file holds one reference per line; or ``key text`` lines, which are matched with ``keys``, the
-    keys of the lists; or JSONL lists with ``references``, matched by key if all have one. If
-    ``keyed`` is not given, a file is keyed if its first line begins with one of the keys, or if
+    A file holds one reference per line; or `key text` lines, which are matched with `keys`, the
+    keys of the lists; or JSONL lists with `references`, matched by key if all have one. If
+    `keyed` is not given, a file is keyed if its first line begins with one of the keys, or if
     half of the keys begin a line.
 
-    Raise if the number of lines is not ``sentences``, if a key has no reference, or if a reference
-    is blank. ``skip_bad`` skips and counts blank references; sentences that then have none are in
-    ``blank``, with one empty text. ``keep_blank`` keeps blank references. ``sources`` reads source
-    texts in the same way, from the ``source`` of JSONL lists. ``remedy`` replaces the advice for
+    Raise if the number of lines is not `sentences`, if a key has no reference, or if a reference
+    is blank. `skip_bad` skips and counts blank references; sentences that then have none are in
+    `blank`, with one empty text. `keep_blank` keeps blank references. `sources` reads source
+    texts in the same way, from the `source` of JSONL lists. `remedy` replaces the advice for
     blank references if the caller does not have both options.
     """
     report = Report(skip_bad)

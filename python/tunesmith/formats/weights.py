@@ -19,7 +19,7 @@ _PATH = re.compile(r"(?<=\bpath=)\S+")
 
 
 def block_names(label: str, size: int) -> list[str]:
-    """Return ``LM0`` for one value, ``TM0_1``, ``TM0_2``… for several, as in n-best lists."""
+    """Return `LM0` for one value, `TM0_1`, `TM0_2`… for several, as in n-best lists."""
     return [label] if size == 1 else [f"{label}_{number + 1}" for number in range(size)]
 
 
@@ -40,7 +40,7 @@ def _add(file: TextFile, weights: Weights, name: str, value: float) -> None:
 
 
 def read_moses_ini(path: Path) -> Weights:
-    """Return the weights in ``[weight]`` of a Moses configuration and in its ``[weight-file]``."""
+    """Return the weights in `[weight]` of a Moses configuration and in its `[weight-file]`."""
     file = _text_file(path)
     weights: Weights = {}
     section = ""
@@ -74,10 +74,10 @@ def _block(file: TextFile, text: str) -> tuple[str, list[float]]:
 
 
 def write_moses_ini(weights: Mapping[str, float], path: Path, template: Path | None = None) -> None:
-    """Write a ``[weight]`` section, or a copy of ``template`` with a new one.
+    """Write a `[weight]` section, or a copy of `template` with a new one.
 
     Labels of the template without a new value keep the old one. Weights without a label there go to
-    a file of sparse weights next to ``path``. If ``path`` is in another folder than the template,
+    a file of sparse weights next to `path`. If `path` is in another folder than the template,
     paths become absolute.
     """
     if template is None:
@@ -126,7 +126,7 @@ def _in_full(path: str, folder: FilePath) -> str:
 
 
 def _blocks(weights: Mapping[str, float]) -> list[str]:
-    """Return lines ``Label= values``; names that are numbered from one share a label."""
+    """Return lines `Label= values`; names that are numbered from one share a label."""
     lines = []
     done: set[str] = set()
     for name in weights:
@@ -158,29 +158,15 @@ def _plain(name: str) -> str:
     return name
 
 
-def read_moses_sparse(path: Path) -> Weights:
-    """Return the weights in ``name weight`` lines, as Moses writes sparse weights."""
-    return _read_pairs(path)
-
-
-def write_moses_sparse(weights: Mapping[str, float], path: Path) -> None:
-    """Write ``name weight`` lines."""
+def write_cdec(weights: Mapping[str, float], path: Path) -> None:
+    """Write `name weight` lines."""
     with AtomicWriter(path) as out:
         for name, value in weights.items():
             out.write(f"{_plain(name)} {value!r}\n")
 
 
 def read_cdec(path: Path) -> Weights:
-    """Return the weights in ``name weight`` lines of cdec; ``#`` begins a comment."""
-    return _read_pairs(path)
-
-
-def write_cdec(weights: Mapping[str, float], path: Path) -> None:
-    """Write ``name weight`` lines."""
-    write_moses_sparse(weights, path)
-
-
-def _read_pairs(path: Path) -> Weights:
+    """Return the weights in `name weight` lines of cdec; `#` begins a comment."""
     file = _text_file(path)
     weights: Weights = {}
     for line in file:
@@ -192,3 +178,7 @@ def _read_pairs(path: Path) -> Weights:
             file.bad(FIELDS, f"{shown(text)} is not name and weight", "write name, space, weight")
         _add(file, weights, parts[0], _number(file, parts[1]))
     return weights
+
+
+# Moses writes its sparse weights in the same form.
+read_moses_sparse, write_moses_sparse = read_cdec, write_cdec

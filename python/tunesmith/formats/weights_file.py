@@ -17,7 +17,7 @@ import tomli_w
 
 from tunesmith.errors import InputError
 from tunesmith.files.atomic import atomic_write
-from tunesmith.files.text import read_whole
+from tunesmith.files.text import cannot_read, read_whole
 
 _HEADER = "# Weights of a linear model: a hypothesis scores the sum of weight times feature.\n\n"
 # JSON escapes everything TOML wants escaped, apart from DEL. The others break lines in
@@ -149,9 +149,7 @@ def _read(path: Path) -> str:
     try:
         data = read_whole(path)
     except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror or error}", file=str(path), remedy="check the path"
-        ) from error
+        raise cannot_read(path, error) from error
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What a tuner must beat: random search and a grid."""
+"""Baselines for tuners: random search and grid search."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _epoch(number: int, best: Vector, gain: float, tried: int, last: bool) -> Ep
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Try `tries` random points around the best so far and around nothing, keep the best."""
+    """Try `tries` random points, half of them around the best so far; keep the best."""
 
     tries: int = 1000
     epochs_: int = 10

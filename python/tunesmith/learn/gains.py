@@ -19,19 +19,20 @@ class Gain:
 
     `background`: G(e) = gain(B + b(e)), B the statistics of earlier choices, the model's best
     (`history="1best"`) or y+ (`"oracle"`), multiplied by `decay` after each sentence
-    (Chiang et al. 2008). B starts at the mean of the first-ranked hypotheses, so that the first
-    sentences are not measured against nothing.
+    (Chiang et al. 2008). B starts at the mean of the first-ranked hypotheses: an empty background
+    would distort the gains of the first sentences.
 
-    `context`: first epoch as `sentence`; afterwards G(e) = gain(B_prev - b(ŷ_prev,i) + b(e)) with
-    B_prev the whole corpus as the weights that the previous epoch proposes translate it. The
-    difference to the corpus is multiplied by the number of sentences, so that it compares with
-    BLEU+1. Deviation: Eidelman 2012 takes the translations made during the epoch. No single weights
-    have made these, and with averaged weights they say too little about the length of what is
-    proposed. Without averaging they replace the earlier ones: otherwise a whole pass would
-    correct a length that its first steps have corrected already.
+    `context`: the same as `sentence` in the first epoch, afterwards
+    G(e) = gain(B_prev - b(ŷ_prev,i) + b(e)). B_prev are the statistics of the whole corpus,
+    translated with the weights that the previous epoch proposed. The difference to the gain of the
+    corpus is multiplied by the number of sentences, so that its size is that of BLEU+1. Deviation:
+    Eidelman 2012 takes the translations made during the epoch. They come from many different
+    weights, and their length says too little about that of averaged weights. Without averaging,
+    each translation made during the epoch replaces the earlier one: otherwise a whole pass would
+    correct a length that its first steps have already corrected.
 
     `scale` multiplies every gain by 1, by the sentence's length, or by the length of sentence and
-    background together; it decides what C and B of the margin updates mean.
+    background together. The meaning of C and B of the margin updates depends on it.
     """
 
     kind: Kind = "sentence"

@@ -20,12 +20,12 @@ Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
-# The share of bins that stand for all where points are searched.
+# The share of bins that stand for all in the search from points.
 SHARE = 0.2
-# Strings of a forest that stand for it where points are searched, and how often they are gathered.
+# Number of strings that represent a forest in the search from points, and how often more are added.
 LISTED, GATHERINGS = 100, 4
-# How often restarts move on to the best so far, and how far from it they lie, at least and at most,
-# in the size of its features.
+# Restarts are drawn in this many groups, each around the best point so far, at a distance between
+# NEAR and FAR times the size of that point.
 GENERATIONS = 3
 NEAR, FAR = 0.1, 0.5
 
@@ -35,21 +35,21 @@ class LineSearch:
     """Coordinate ascent by exact line search, from the start weights and from other points.
 
     Along a direction each hypothesis is a line in the step; the upper envelope of a sentence's
-    lines tells which hypothesis wins where, and one sweep over all breakpoints with running
+    lines says which hypothesis wins where, and one sweep over all breakpoints with running
     corpus statistics finds the exact best step. From each point: every axis in random order, then
     `directions` random directions, taking each improvement, until a round gains less than
     `tolerance`. The first third of the restarts lie around the start weights, each further third
-    around the best so far: what is found far away from the weights that lists were made with is
-    seldom what a decoder finds there. `wide` more points are drawn from everywhere behind the first
-    third: on small lists that no decoder makes again, the optimum may lie far away. Every point is
-    an epoch; the best so far is proposed.
+    around the best so far: far away from the weights that made the lists, a decoder would find
+    other hypotheses. After the first third, `wide` more points are drawn from everywhere: on small
+    lists that are not decoded again, the optimum may lie far away. Every point is an epoch; the
+    best so far is proposed.
 
     In a forest the envelope is that of all derivations (Kumar et al. 2009); the sweep is the same.
-    It holds far more lines than a list, and each search costs that much more. So the points are
-    searched on lists of the forests' best strings, gathered around what was found so far; the
-    point that is best on the forests is where the second and last climb over them begins. Bins are
-    many, too: there the points are searched on a fifth of them. Rounds of all these searches end
-    when one gains less than `coarse`; without restarts there is one climb as on lists.
+    A forest holds far more lines than a list, so each search costs far more. Therefore there are
+    two climbs over the forests: one from the start weights, one from the best point that searches
+    on lists of the forests' best strings have found. Bins are many, too: there the points are
+    searched on a fifth of them. All these searches end when a round gains less than `coarse`.
+    Without restarts there is one climb, as on lists.
     """
 
     restarts: int = 30
@@ -116,7 +116,7 @@ class LineSearch:
     def _in_two_climbs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None
     ) -> Iterator[Epoch]:
-        """Climb from the start weights, then from what searches on less than all led to."""
+        """Climb from the start weights, then from the best point that smaller searches found."""
         task.crew.ask(_open, start)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
@@ -164,7 +164,7 @@ class LineSearch:
                 if gain > walker.gain:
                     walker.move_to(walker.weights + step * direction)
                     moves += 1
-            # Scores computed afresh: what is reported is what these weights choose.
+            # Compute all scores again: the reported gain must be that of these very weights.
             walker.move_to(_tidy(task, walker.weights))
             if walker.gain - here < self.tolerance:
                 break
@@ -182,7 +182,7 @@ class _Lines:
 
 
 def _open(worker: Worker, start: Vector) -> None:
-    """Make ready for climbs."""
+    """Prepare the worker for climbs."""
     task: Task = worker.share
     within = Within(task.spaces.listed([start], LISTED, task.threads))
     moving = task.free & (within.variances() > 0.0)
@@ -211,10 +211,10 @@ def _climb(
 
 
 def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
-    """Return the point that is best on the forests, of searches on lists of their strings.
+    """Search on lists of the forests' strings; return the point that is best on the forests.
 
-    Lists of the strings that are best at some points promise too much elsewhere. So each search
-    adds the strings that are best where it ends, and the next one knows better.
+    Lists of the strings that are best at some points overestimate the gain elsewhere. So each
+    search adds the strings that are best where it ended.
     """
     task: Task = worker.share
     lists = task.spaces.listed(points, LISTED, task.threads)
@@ -247,14 +247,17 @@ def _sample(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: i
 
 
 def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
-    """Return a point around `base`, some way off as its features are large; around zero, any."""
+    """Return a point around `base`, at a distance relative to the size of `base`.
+
+    Around zero, the distance is relative to one.
+    """
     size = float(np.abs(base * spread).mean()) or 1.0
     distance = size * NEAR * (FAR / NEAR) ** rng.uniform()
     return np.asarray(base + rng.normal(size=len(base)) / spread * distance)
 
 
 def _anywhere(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:
-    """Return a point in any direction from zero, where each feature counts for as much."""
+    """Return a point in a random direction from zero; all features have the same influence."""
     return np.asarray(rng.normal(size=len(base)) / spread)
 
 
@@ -268,7 +271,7 @@ def _range(task: Task, weights: Vector, direction: Vector) -> tuple[float, float
 
 
 def _tidy(task: Task, weights: Vector) -> Vector:
-    """Scale unbounded weights to sum to one in magnitude: the choice does not depend on it."""
+    """Scale unbounded weights so that their magnitudes sum to one; the choices stay the same."""
     total = float(np.abs(weights).sum())
     if np.isfinite(task.lower).any() or np.isfinite(task.upper).any() or total == 0.0:
         return weights

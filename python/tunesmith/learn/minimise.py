@@ -42,8 +42,8 @@ def minimise(
     """Return the end of a descent from `start`, which is brought within the bounds first.
 
     It ends when a step gains less than `tolerance` of the value (or of one, for values below), or
-    when no slope that the bounds leave room for is steeper than `flat`. Coordinates that press
-    against a bound rest, the others take a quasi-Newton step (Bertsekas 1982; Nocedal 1980) whose
+    when no slope that the bounds leave room for is steeper than `flat`. Coordinates that a bound
+    stops keep their value, the others take a quasi-Newton step (Bertsekas 1982; Nocedal 1980) whose
     length fulfils the weak Wolfe conditions (Lewis & Overton 2013).
 
     >>> found = minimise(lambda x: (float((x - 2.0) @ (x - 2.0)), 2.0 * (x - 2.0)),
@@ -66,7 +66,7 @@ def minimise(
                 moved = _search(objective, x, value, slope, direction, lower, upper)
             if moved is not None:
                 break
-            # What was learnt elsewhere misleads here.
+            # The curvature of earlier steps does not fit here: follow the slope alone.
             pairs.clear()
         if moved is None:
             return Found(x, value, done)
@@ -80,14 +80,15 @@ def minimise(
 
 
 def _dot(a: Vector, b: Vector) -> float:
-    # Not by BLAS: its threads would turn idly between such short sums, and cost more than we do.
+    # Not by BLAS: its threads spin between such short sums, which costs more than the sums.
     return float((a * b).sum())
 
 
 def _newton(slope: Vector, pairs: deque[tuple[Vector, Vector]] | tuple[()]) -> Vector:
-    """Return the slope times the inverse curvature that the last steps tell, where it is not zero.
+    """Return the slope times the inverse curvature, which is estimated from the last steps.
 
-    Without steps to learn from it is the slope, no longer than one.
+    Without steps, return the slope, shortened to a length of one if it is longer. Coordinates with
+    a slope of zero stay zero.
     """
     free = slope != 0.0
     known = []
@@ -118,8 +119,8 @@ def _search(
     lower: Vector,
     upper: Vector,
 ) -> tuple[Vector, float, Vector] | None:
-    """Return the point, value and slope at a good length along the direction, none if no length
-    is better than staying."""
+    """Return point, value and slope at a good length along the direction, None if no length is
+    better than staying."""
     downhill = _dot(direction, slope)
     least, most, length = 0.0, np.inf, 1.0
     best: tuple[Vector, float, Vector] | None = None
@@ -129,7 +130,7 @@ def _search(
         found, leaning = objective(there)
         if not found <= value + 1e-4 * _dot(slope, there - x):
             most = length
-            # Where the parabola through value, slope and what was found is lowest.
+            # The minimum of the parabola through the two values and the slope.
             over = found - value - length * downhill
             guess = -0.5 * downhill * length**2 / over if np.isfinite(over) else 0.0
             length = min(max(guess, least + 0.1 * (most - least)), least + 0.5 * (most - least))

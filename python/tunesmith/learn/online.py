@@ -62,7 +62,7 @@ class Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How many passes, in what order, what is proposed after each, and when to stop.
+    """The number of passes, their order, the weights proposed after each, and when to stop.
 
     `average` proposes the mean of the weights after every step so far (`all`), of the current pass
     (`epoch`), or the weights themselves (`none`). `slow_down` multiplies the learning rate after
@@ -84,7 +84,7 @@ class Regime:
     `batch` sentences see the same weights. With `shards` > 1, the sentences are dealt once to as
     many learners; each passes over its own shard from common weights, which are averaged `mix`
     times per pass (iterative parameter mixing, McDonald et al. 2010). With `mix` = 0 each learner
-    goes on from its own weights, and only what they propose is averaged (Hasler et al. 2011).
+    goes on from its own weights, and only the proposed weights are averages (Hasler et al. 2011).
 
     With `delay` > 0 a live decoder does not wait for steps: up to `delay` + 1 batches are under way
     at a time, and each step is taken on lists that are up to `delay` steps old (stale gradients).
@@ -138,7 +138,7 @@ class Online:
     """Pass after pass over the sentences: select, step, observe.
 
     With a live decoder, each batch is decoded with the current weights, `k` hypotheses a sentence.
-    Tuners that do not `follow` the decoder are meant for all lists of several decodings.
+    Without `follow`, the tuner is meant for the merged lists of several decodings.
     """
 
     learner: Learner
@@ -235,7 +235,8 @@ def with_regime(tuner: Tuner, regime: str | None) -> Tuner:
 def deal(sentences: int, lengths: Sequence[float] | None, shards: int) -> npt.NDArray[np.intp]:
     """Return the shard of each sentence: as many to each, and about as many words.
 
-    All shards wait for the last one. From long to short, to and fro.
+    All shards wait for the slowest, so sentences are dealt from long to short, with the direction
+    changing after each turn.
 
     >>> deal(4, [9, 1, 7, 4], 2).tolist()
     [0, 0, 1, 1]
@@ -257,8 +258,10 @@ class _Team:
         self._places = [list(range(place, size, crew.size)) for place in range(crew.size)]
 
     def _ask(self, question: Any, *args: Any) -> list[Any]:
-        """Return the answers of all learners in their order; arguments that are lists in the order
-        of learners are given as a `_PerLearner`."""
+        """Return the answers of all learners in their order.
+
+        An argument that differs between learners is given as a `_PerLearner`.
+        """
         given = [
             tuple([arg[n] for n in place] if isinstance(arg, _PerLearner) else arg for arg in args)
             for place in self._places
@@ -281,7 +284,7 @@ class _Team:
         states = [[state[f"{part}.{n}"] for part in parts] for n in range(self.size)]
         names = unpacked(state["names"]) if "names" in state else None
         self._ask(_restore, _PerLearner(states), names)
-        # As often as it was done, so that rounding is the same too.
+        # Multiply as often as before, so that rounding is the same.
         for _ in range(done):
             self.each("slow_down", slow_down)
 
@@ -315,7 +318,7 @@ class _Team:
         self.each("set_weights", self.mean("weights"))
 
     def state(self, names: list[str], done: int, moved: list[float]) -> State:
-        """Return all that a checkpoint needs."""
+        """Return the state for a checkpoint."""
         state: State = {"done": np.array([done]), "moved": np.array(moved[-2:])}
         if names:
             state["names"] = packed(names)
@@ -325,7 +328,7 @@ class _Team:
 
 
 class _PerLearner(list[Any]):
-    """Arguments of which each learner has its own."""
+    """A list with one argument for each learner."""
 
 
 def _learners(worker: Worker, numbers: Sequence[int]) -> list[_core.Learner]:
@@ -389,13 +392,13 @@ def _walk(
 
     pairs = list(zip(_learners(worker, numbers), orders, strict=True))
     if len(pairs) == 1:
-        # On the main thread, where Ctrl-C is heard.
+        # On the main thread, which alone receives Ctrl-C.
         return [walk(pairs[0])]
     return list(worker.pool.map(walk, pairs))
 
 
 def merge_facts(facts: list[Facts]) -> Facts:
-    """Join what several learners saw: counts add up, means are weighted by visits."""
+    """Join the facts of several learners: counts add up, means are weighted by visits."""
     visits = sum(fact["visits"] for fact in facts)
     share = [fact["visits"] / visits if visits else 0.0 for fact in facts]
 
@@ -407,7 +410,7 @@ def merge_facts(facts: list[Facts]) -> Facts:
         s * (fact["spread"][0] ** 2 + fact["spread"][1] ** 2)
         for s, fact in zip(share, facts, strict=True)
     )
-    # A pass has zeros for what nobody watched: selectors that draw pairs have no single y+.
+    # Zeros stand for values that were not observed: selectors that draw pairs have no single y+.
     paired = bool(spread) or any(fact["oracle"] or fact["prediction"] for fact in facts)
     watched = paired or any(fact["model"] for fact in facts)
     return {
@@ -431,7 +434,7 @@ def _counted(facts: list[Facts]) -> Facts:
 
 
 def _clocked(facts: list[Facts]) -> Facts:
-    """Join what only passes with a decoder have: seconds, and how old the lists were."""
+    """Join the facts that only passes with a decoder have: seconds and staleness."""
     clocks = ("decode_seconds", "optimise_seconds")
     found = {key: sum(f[key] for f in facts) for key in clocks if facts and key in facts[0]}
     stale = [fact["staleness"] for fact in facts if "staleness" in fact]

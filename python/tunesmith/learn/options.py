@@ -1,4 +1,4 @@
-"""Options of presets: which values they can have, what they mean, and when they have an effect.
+"""Options of presets: their allowed values, their meaning, and when they have an effect.
 
 All three stand in an option's type: `Annotated[int, Range(1), Doc("passes over the sentences")]`.
 """
@@ -16,7 +16,7 @@ from tunesmith.errors import InputError
 
 @dataclass(frozen=True)
 class Range:
-    """The numbers that an option can be; `open` leaves the least one out."""
+    """The allowed numbers of an option; `open` excludes the least one."""
 
     least: float
     most: float = 1_000_000
@@ -31,14 +31,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Doc:
-    """What an option means."""
+    """The meaning of an option."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class OnlyWith:
-    """An option counts only beside one of these values of another one."""
+    """An option has an effect only if another option has one of these values."""
 
     option: str
     values: tuple[str | bool, ...]
@@ -52,15 +52,17 @@ Whole = Annotated[int, Range(0)]
 Positive = Annotated[float, Range(0, open=True)]
 Amount = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1)]
-# A factor that leaves some of what it multiplies.
+# A factor that is not zero.
 Part = Annotated[float, Range(0, 1, open=True)]
 Bound = Annotated[float, Range(0, inf, open=True)]
 
 Mark = TypeVar("Mark", Range, Doc, OnlyWith)
 
+TRUE, FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
 
 class Option(NamedTuple):
-    """An option of a preset, for people."""
+    """An option of a preset, in words."""
 
     default: Any
     allowed: str
@@ -68,16 +70,16 @@ class Option(NamedTuple):
 
 
 def meaning(kind: Any) -> str:
-    """Return what an option of this type means; nothing where its type does not say."""
+    """Return the meaning of an option of this type; empty if the type has none."""
     doc, only = _mark(kind, Doc), _mark(kind, OnlyWith)
-    told = "" if doc is None else doc.text
-    return told if only is None else f"{told} ({only})".strip()
+    text = "" if doc is None else doc.text
+    return text if only is None else f"{text} ({only})".strip()
 
 
 def refuse_idle(
     name: str, kinds: Mapping[str, Any], known: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """Refuse a given option that differs from its default and has no effect beside the others."""
+    """Raise if a given option differs from its default but has no effect with the others."""
     chosen = {**known, **given}
     for key, value in given.items():
         only = _mark(kinds[key], OnlyWith)
@@ -92,7 +94,7 @@ def refuse_idle(
 
 
 def typed(name: str, value: Any, kind: Any) -> Any:
-    """Return a value read as the type of its option. Refuses what is not allowed."""
+    """Return a value converted to the type of its option; raise if it is not allowed."""
     plain, optional = _plain(kind)
     if optional and str(value).lower() == "none":
         return None
@@ -101,19 +103,10 @@ def typed(name: str, value: Any, kind: Any) -> Any:
             raise InputError(f"{name} is {value!r}", remedy=f"use one of {allowed(kind)}")
         return str(value)
     if plain is bool:
-        words = {
-            "true": True,
-            "1": True,
-            "yes": True,
-            "on": True,
-            "false": False,
-            "0": False,
-            "no": False,
-            "off": False,
-        }
-        if str(value).lower() not in words:
+        word = str(value).lower()
+        if word not in TRUE + FALSE:
             raise InputError(f"{name} is {value!r}", remedy=f"use {allowed(kind)}")
-        return words[str(value).lower()]
+        return word in TRUE
     found = _number(value, plain, _mark(kind, Range))
     if found is None:
         raise InputError(f"{name} is {value!r}", remedy=f"give {allowed(kind)}")
@@ -121,7 +114,7 @@ def typed(name: str, value: Any, kind: Any) -> Any:
 
 
 def _number(value: Any, number: type[float], span: Range | None) -> float | None:
-    """Read a value as a number within a range, or any finite one; None if it is no such number."""
+    """Return a value as a number, None if it is not one or not in the range (default: finite)."""
     try:
         found = number(value)
     except (TypeError, ValueError, OverflowError):
@@ -132,21 +125,21 @@ def _number(value: Any, number: type[float], span: Range | None) -> float | None
 
 
 def allowed(kind: Any) -> str:
-    """Return in words which values an option can have."""
+    """Return the allowed values of an option in words."""
     plain, optional = _plain(kind)
     if get_origin(plain) is Literal:
-        told = ", ".join(get_args(plain))
+        text = ", ".join(get_args(plain))
     elif plain is bool:
-        told = "true or false"
+        text = "true or false"
     else:
         span = _mark(kind, Range)
-        told = "a whole number" if plain is int else "a number"
-        told += "" if span is None else f" {span}"
-    return f"{told}, or none" if optional else told
+        text = "a whole number" if plain is int else "a number"
+        text += "" if span is None else f" {span}"
+    return f"{text}, or none" if optional else text
 
 
 def _plain(kind: Any) -> tuple[Any, bool]:
-    """Return the type of an option without its marks, and whether it may be left open."""
+    """Return the type of an option without its marks, and whether None is allowed."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if NoneType in get_args(kind):
@@ -157,7 +150,7 @@ def _plain(kind: Any) -> tuple[Any, bool]:
 
 
 def _mark(kind: Any, which: type[Mark]) -> Mark | None:
-    """Return the mark of a kind that a type has, the outermost if there are several."""
+    """Return the mark of this class in a type, the outermost if there are several."""
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
         found = [mark for mark in inner[1:] if isinstance(mark, which)]

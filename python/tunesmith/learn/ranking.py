@@ -25,9 +25,9 @@ class Ranking:
     """Sample pairs, separate them by logistic regression, move part of the way there.
 
     Minimises Σ log(1 + exp(-w·x)) / n + l2/2 ‖w‖² over the sampled rows by L-BFGS, within the
-    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws anew, the first half of the rounds by
-    `first` where it is given. Pairs differ in the gain of the sentence alone, or (`context`) in
-    that of the corpus which the weights choose, with the sentence exchanged.
+    bounds, then w <- (1 - ψ) w + ψ w*. Each round draws new pairs; if `first` is given, it draws
+    those of the first half of the rounds. Pairs are compared by the gain of the sentence alone, or,
+    with `context`, by the gain of the corpus that the weights choose, with the sentence exchanged.
     """
 
     selector: Selector
@@ -55,7 +55,7 @@ class Ranking:
             loss = 0.0
             if rows:
                 solution, loss = logistic_regression(task, size, solution, self.l2)
-            # Rounding must not carry a weight past its bounds, nor move a fixed one.
+            # Rounding must not move a weight past its bounds, or a fixed weight at all.
             weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)
             yield Epoch(
                 number,
@@ -95,7 +95,7 @@ def _loss(worker: Worker, weights: Vector) -> tuple[float, Vector]:
 
 def logistic_regression(task: Task, size: Vector, start: Vector, l2: float) -> tuple[Vector, float]:
     """Return the weights that rank the better of each drawn pair first, and their loss."""
-    # In units of each feature's size the problem is round, and L-BFGS needs few steps.
+    # In units of each feature's size the problem is well conditioned: L-BFGS needs few steps.
     free = np.flatnonzero(task.free & (size > 0.0))
     unit = size[free]
 
@@ -110,7 +110,7 @@ def logistic_regression(task: Task, size: Vector, start: Vector, l2: float) -> t
         start[free] * unit,
         task.lower[free] * unit,
         task.upper[free] * unit,
-        # Other pairs would move the least loss by features / rows: a tenth of that is enough.
+        # With other pairs the minimum would differ by about features / rows; a tenth is enough.
         tolerance=1e-5,
     )
     weights = start.copy()
@@ -152,7 +152,7 @@ class Ramp:
                 ),
                 schedule=Schedule(passes=self.passes, average="none"),
             )
-            # Each round its own stream: (seed, round) instead of (seed, pass).
+            # Each round has its own random stream: (seed, round) instead of (seed, pass).
             last = deque(inner.epochs(task, weights, seed + 1_000_003 * number, None), maxlen=1)[0]
             change = float(np.abs(last.weights - weights).max(initial=0.0))
             weights = last.weights

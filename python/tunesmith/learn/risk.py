@@ -25,9 +25,9 @@ class Risk:
     the bounds.
 
     The expectation over a forest is that over its derivations, by inside and outside with the
-    statistics of strings in the nodes (an expectation semiring, Li & Eisner 2009): exact for what
-    is kept of the forest under the weights that an epoch starts with. Metrics other than BLEU see
-    the best strings.
+    statistics of strings in the nodes (an expectation semiring, Li & Eisner 2009). It is exact for
+    the part of the forest that is kept under the weights at the start of an epoch. With metrics
+    other than BLEU, the expectation is over the best strings.
     """
 
     alpha: float = 1.0
@@ -85,7 +85,7 @@ class Risk:
 
 
 def _expect(worker: Worker, weights: Vector) -> None:
-    """Make ready for expectations around some weights."""
+    """Prepare the worker for expectations around some weights."""
     task: Task = worker.share
     worker.kept["expectation"] = _core.Expectation(
         task.spaces.core, task.table, task.metric.native, weights, task.threads

@@ -72,7 +72,6 @@ class HopeFear:
             raise InputError(f"no prediction named {self.prediction!r}", remedy="use M+C, PB or MC")
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         score, gain = ORACLES[self.oracle]
         return _core.Selector.hope_fear(
             (score, self.beta * gain),
@@ -98,7 +97,6 @@ class Lists:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.lists(self.n, self.model, self.k)
 
 
@@ -117,7 +115,6 @@ class Pairs:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.pairs(self.samples, self.threshold, self.keep)
 
 
@@ -131,7 +128,6 @@ class Expected:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.expected(self.alpha, self.k)
 
 
@@ -139,8 +135,8 @@ class Expected:
 class Bounded:
     """Add the relative margin's bounds: -B <= s(y+) - s(y) <= B (Eidelman et al. 2013).
 
-    `bound` is B, `price` the slack price D. The update meets the inner constraint first, then the
-    lowest-scoring candidate, then the highest.
+    `bound` is B, `price` the slack price D. The update first meets the inner constraint, then the
+    bound against the lowest-scoring candidate, then that against the highest.
     """
 
     inner: Selector
@@ -151,7 +147,6 @@ class Bounded:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        """Return the kernel."""
         return _core.Selector.bounded(self.inner.kernel(), self.bound, self.price, self.k)
 
 

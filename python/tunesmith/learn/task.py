@@ -1,4 +1,4 @@
-"""What a tuner is given, and what it yields.
+"""The interface of tuners: the task they are given, and the epochs they yield.
 
 A tuner is anything with `epochs(task, start, seed, state)`: it yields an `Epoch` at a time, and
 goes on from the `state` of the last one as if it had never stopped.
@@ -31,7 +31,7 @@ Statistics = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """What to tune: spaces, a metric, limits on the weights; workers of an engine hold it."""
+    """The spaces to tune on, a metric, and limits of the weights; workers of an engine hold it."""
 
     spaces: Spaces
     metric: Metric
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def table(self) -> _core.Table | _core.Segments:
-        """Statistics of every hypothesis, or what computes them."""
+        """Statistics of every hypothesis, or an object that computes them."""
         return self.spaces.table(self.metric, self.threads)
 
     @property
@@ -74,15 +74,15 @@ class Task:
         return np.clip(weights, self.lower, self.upper)
 
     def chosen(self, weights: Vector, names: list[str] | None = None) -> Statistics:
-        """Return the statistics of what the weights choose, a row for each line.
+        """Return the statistics of the hypotheses that the weights choose, a row per line.
 
-        `names` are those of the weights, where they are more than the task's.
+        `names` are those of the weights, if there are more weights than the task has features.
         """
         rows: Statistics = self.crew.ask(_chosen, weights)[self.spaces.last]
         return rows
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
-        """Return the corpus score and the corpus gain of what the weights choose, bins included."""
+        """Return corpus score and gain of the hypotheses that the weights choose, in all bins."""
         total = self.crew.ask(_chosen, weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
@@ -94,21 +94,21 @@ class Task:
         online: Online,
         pool: Pool,
     ) -> list[Facts]:
-        """Let a learner pass over sentences; return what it saw."""
+        """Let a learner pass over sentences; return facts about the pass."""
         del pool
         online.refuse_delay()
         return [learner.run(order, epoch)]
 
     def limit(self, learner: _core.Learner) -> None:
-        """Give features that a learner met during training their limits; here all have theirs."""
+        """Set the limits of features that a learner met during training; here there are none."""
 
     @property
     def names(self) -> list[str] | None:
-        """Names for a learner that may meet new features; None where ids are enough."""
+        """Feature names for a learner that may meet new features; None if there are no new ones."""
         return None
 
     def lengths(self) -> list[float] | None:
-        """Return the length of each source sentence, where sources are known."""
+        """Return the length of each source sentence, None if sources are unknown."""
         if self.spaces.sources is None:
             return None
         return [float(len(source.split())) for source in self.spaces.by_line(self.spaces.sources)]
@@ -122,7 +122,7 @@ def _chosen(worker: Worker, weights: Vector) -> Statistics:
 
 @dataclass(frozen=True)
 class Epoch:
-    """Where a tuner stands after an epoch: the weights it proposes and how to go on."""
+    """The weights that a tuner proposes after an epoch, and the state to continue from."""
 
     number: int
     weights: Vector
@@ -130,7 +130,7 @@ class Epoch:
     facts: Facts = field(default_factory=dict)
     last: bool = False
     names: list[str] | None = None
-    """Names of the weights, where the tuner has met features that the task did not name."""
+    """Names of the weights, if the tuner has met features that the task did not name."""
 
 
 class Tuner(Protocol):

@@ -1,4 +1,4 @@
-"""Choices that need no tuning: what tuned weights must beat to be worth having."""
+"""Choices without tuning, which tuned weights must beat to be useful."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Untuned:
     scores: dict[str, float]
     best: str
     """The name of the best one. It is known only after scoring, so a comparison with it on the
-    same sentences favours it: what beats it beats each of them."""
+    same sentences favours it: weights that beat it beat every choice."""
     features: int
     """How many features there are; with many, not all are tried alone."""
 
@@ -42,8 +42,8 @@ def untuned_choices(
 ) -> Untuned:
     """Return the start, the consensus under the start's `weights`, and each feature alone.
 
-    Of a feature the sign with the better score counts. There is no consensus where no list has two
-    texts.
+    Of a feature the sign with the better score counts. There is no consensus if no list has two
+    different texts.
     """
     sign = 1.0 if metric.higher_is_better else -1.0
     choices: dict[str, Positions] = {START: start}
@@ -63,9 +63,9 @@ def untuned_choices(
     scores = {
         name: spaces.score(metric, choices[name]) for name in (START, CONSENSUS) if name in choices
     }
-    # Of equals the highest value comes first: it says more than to take any other.
+    # Of equal scores, features whose highest value is chosen come first.
     scores |= sorted(alone.items(), key=lambda item: (-sign * item[1], item[0][0] == "-"))
-    # The first of equals: the start needs the least.
+    # Of equal scores the first wins: the start is the simplest choice.
     best = max(scores, key=lambda name: sign * scores[name])
     return Untuned(choices, scores, best, spaces.width)
 
@@ -76,7 +76,7 @@ def is_alone(name: str) -> bool:
 
 
 def described(name: str) -> str:
-    """Return what to call a choice in a sentence."""
+    """Return the name of a choice for use in a sentence."""
     if name == START:
         return "the start"
     return f"{name.removeprefix('+')} alone" if is_alone(name) else name
@@ -86,7 +86,7 @@ def tried_alone(spaces: Spaces) -> list[int]:
     """Return the features that are tried alone, in the order of names."""
     if spaces.width <= ALL_ALONE:
         return list(range(spaces.width))
-    # Which features a forest has is not known without a walk through all of its edges.
+    # The features of a forest are not known without a walk through all of its edges.
     return sorted(_frequent(spaces.listed([], 0))) if spaces.flat else []
 
 
@@ -95,7 +95,7 @@ def _frequent(pools: Pools) -> Iterator[int]:
     rows, ids, _ = pools.core.csr()
     starts = pools.core.starts
     least = max(np.count_nonzero(np.diff(starts)) / 2, 1)
-    # Only what occurs so often at all may occur in so many lists; the others need no room below.
+    # A feature of `least` lists occurs at least so often; leave out the others to save memory.
     often = np.flatnonzero(np.bincount(ids, minlength=pools.width) >= least)
     place = np.full(pools.width, -1)
     place[often] = np.arange(len(often))

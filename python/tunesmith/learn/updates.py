@@ -54,9 +54,9 @@ class Update(Protocol):
 class PassiveAggressive:
     """PA-I, which is 1-best MIRA: w += min(C, loss / ‖x‖²) x for each violated row in turn.
 
-    Rows of a bounded selector carry their own cap D and are met one round after the other, each
-    under the weights that the one before left: that is RM-PA. Equals `Hildreth` and one round of
-    `CuttingPlane` on a single row.
+    Rows of a bounded selector have their own cap D. They are met round by round, each under the
+    weights that the round before has left: that is RM-PA. On a single row this equals `Hildreth`
+    and one round of `CuttingPlane`.
     """
 
     c: float = 0.01
@@ -66,7 +66,6 @@ class PassiveAggressive:
     KERNEL: ClassVar[str] = "core/solve/src/update/passive_aggressive.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.passive_aggressive(_cap(self.c), self.rate, self.scale_by_oracle)
 
 
@@ -87,7 +86,6 @@ class Hildreth:
     KERNEL: ClassVar[str] = "core/solve/src/update/hildreth.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.hildreth(
             _cap(self.c), self.rate, self.scale_by_oracle, self.tolerance, self.sweeps
         )
@@ -111,7 +109,6 @@ class CuttingPlane:
     KERNEL: ClassVar[str] = "core/solve/src/update/cutting_plane.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.cutting_plane(
             _cap(self.c), self.epsilon, self.epsilon_bound, self.max_iter, self.planes
         )
@@ -133,7 +130,6 @@ class Perceptron:
     KERNEL: ClassVar[str] = "core/solve/src/update/perceptron.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.perceptron(self.rate, self.mean, self.checked)
 
 
@@ -153,7 +149,6 @@ class Arow:
     KERNEL: ClassVar[str] = "core/solve/src/update/arow.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.arow(self.r, self.rate, self.variance, self.linear)
 
 
@@ -162,8 +157,8 @@ class AdaGrad:
     """AdaGrad with L1 by FOBOS (Green et al. 2013).
 
     Per coordinate G += g², w -= η g/√G, then w <- sign(w)[|w| - λη/√G]₊. A coordinate without a
-    gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G, applied when the weight is
-    next read: exact, and a million idle features cost nothing.
+    gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G. It is applied when the
+    weight is next read: the result is exact, and a million idle features cost nothing.
     """
 
     loss: Loss = "logistic"
@@ -174,7 +169,6 @@ class AdaGrad:
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.gradient(self.loss, "adagrad", self.eta, self.l1, self.l2)
 
 
@@ -192,7 +186,6 @@ class Sgd:
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 
     def kernel(self) -> _core.Update:
-        """Return the kernel."""
         return _core.Update.gradient(
             self.loss, self.rate, self.eta, self.l1, self.l2, list(self.anchor)
         )

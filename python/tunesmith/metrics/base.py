@@ -79,7 +79,7 @@ class Metric:
         return _core.Metric.python(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was computed once is not part of the value, and the core's half cannot be copied.
+        # Cached properties are not part of the value, and objects of the core cannot be pickled.
         kept, made = vars(self), type(self)
         return {
             name: value

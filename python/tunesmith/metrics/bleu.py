@@ -75,7 +75,6 @@ class Bleu(Metric):
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
         if self.tokenize in NATIVE_TOKENIZERS:
             return self._plain(self.tokenize)
         # Lower-casing comes before tokenising, so both happen in Python.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 
 from sacrebleu.metrics.chrf import CHRF
@@ -52,26 +52,11 @@ class Chrf(Metric):
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
-        return _core.Metric.chrf(
-            char_order=self.char_order,
-            word_order=self.word_order,
-            beta=self.beta,
-            lowercase=self.lowercase,
-            whitespace=self.whitespace,
-            eps_smoothing=self.eps_smoothing,
-        )
+        return _core.Metric.chrf(**asdict(self))
 
     def signature(self, references: int = 1) -> str:
         """Return sacreBLEU's signature."""
-        own = CHRF(
-            char_order=self.char_order,
-            word_order=self.word_order,
-            beta=self.beta,
-            lowercase=self.lowercase,
-            whitespace=self.whitespace,
-            eps_smoothing=self.eps_smoothing,
-        )
+        own = CHRF(**asdict(self))
         own.num_refs = references
         return str(own.get_signature())
 

@@ -51,12 +51,10 @@ class Column(Metric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column that it reads."""
         return (self.column,)
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
         return _core.Metric.mean(scale=self.scale, higher=self.higher)
 
     def rows(self, columns: Mapping[str, npt.ArrayLike]) -> Rows:
@@ -104,12 +102,10 @@ class RatioColumns(Metric):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The two columns that it reads."""
         return (self.numerator, self.denominator)
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
         return _core.Metric.ratio(scale=self.scale, higher=self.higher)
 
     def signature(self, references: int = 1) -> str:
@@ -150,21 +146,17 @@ class StatisticsColumns(Metric):
 
     @property
     def label(self) -> str:
-        """The same as the other metric's."""
         return self.metric.label
 
     @property
     def higher_is_better(self) -> bool:
-        """The same as the other metric's."""
         return self.metric.higher_is_better
 
     @property
     def native(self) -> _core.Metric:
-        """The other metric as the core runs it."""
         return self.metric.native
 
     def signature(self, references: int = 1) -> str:
-        """Return the other metric's signature."""
         return self.metric.signature(references)
 
 

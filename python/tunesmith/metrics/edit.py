@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from tunesmith import _core
 from tunesmith.metrics.base import Metric, signature
@@ -11,7 +12,18 @@ from tunesmith.metrics.registry import register
 
 
 @dataclass(frozen=True)
-class Wer(Metric):
+class _ErrorRate(Metric):
+    lowercase: bool = False
+
+    higher_is_better = False
+    unit: ClassVar[str]
+
+    def signature(self, references: int = 1) -> str:
+        return signature(references, case="lc" if self.lowercase else "mixed", unit=self.unit)
+
+
+@dataclass(frozen=True)
+class Wer(_ErrorRate):
     """WER: insertions, deletions and substitutions of words, over the reference's length.
 
     Words are what white space separates. Of several references the one with the lowest rate
@@ -23,43 +35,29 @@ class Wer(Metric):
     Levenshtein 1966.
     """
 
-    lowercase: bool = False
-
     name = "wer"
     label = "WER"
-    higher_is_better = False
+    unit = "word"
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
         return _core.Metric.wer(lowercase=self.lowercase)
-
-    def signature(self, references: int = 1) -> str:
-        """Return a signature in sacreBLEU's form."""
-        return signature(references, case="lc" if self.lowercase else "mixed", unit="word")
 
 
 @dataclass(frozen=True)
-class Cer(Metric):
+class Cer(_ErrorRate):
     """CER: WER's edits on characters, a run of white space counted as one space.
 
     Statistics: `[edits, reference length]`, both in characters.
     """
 
-    lowercase: bool = False
-
     name = "cer"
     label = "CER"
-    higher_is_better = False
+    unit = "char"
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
         return _core.Metric.cer(lowercase=self.lowercase)
-
-    def signature(self, references: int = 1) -> str:
-        """Return a signature in sacreBLEU's form."""
-        return signature(references, case="lc" if self.lowercase else "mixed", unit="char")
 
 
 register("wer", Wer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from sacrebleu.metrics.ter import TER
@@ -38,22 +38,11 @@ class Ter(Metric):
 
     @cached_property
     def native(self) -> _core.Metric:
-        """The metric as the core runs it."""
-        return _core.Metric.ter(
-            normalized=self.normalized,
-            no_punct=self.no_punct,
-            asian_support=self.asian_support,
-            case_sensitive=self.case_sensitive,
-        )
+        return _core.Metric.ter(**asdict(self))
 
     def signature(self, references: int = 1) -> str:
         """Return sacreBLEU's signature."""
-        own = TER(
-            normalized=self.normalized,
-            no_punct=self.no_punct,
-            asian_support=self.asian_support,
-            case_sensitive=self.case_sensitive,
-        )
+        own = TER(**asdict(self))
         own.num_refs = references
         return str(own.get_signature())
 

@@ -19,6 +19,8 @@ from tunesmith.report.wording import (
     time_unit,
 )
 
+Text = Callable[[float], str]
+
 CHART_WEIGHTS = 12
 MOST_BARS = 60
 COLOURS = ("blue", "red", "green", "purple", "amber", "sky")
@@ -140,12 +142,12 @@ def gain_bars(story: Story) -> str:
     low, high = _epochs([best], _first([best]))
     chart = Chart(
         "gains",
-        "Gains of what was chosen",
+        "Gains of chosen hypotheses",
         MEDIUM,
         (low - 0.6 * max(1, every), high + 0.6 * max(1, every)),
         around(values, zero=True),
-        note="Mean sentence gain in each pass: the model’s best, and what the tuner took as "
-        "its example (oracle) and counter-example (prediction)."
+        note="Mean sentence gain in each pass: of the model’s best, and of the tuner’s "
+        "example (oracle) and counter-example (prediction)."
         + (f" One epoch in {every} is shown." if every > 1 else ""),
     )
     chart.bars(groups, lambda value: fixed(value, 4))
@@ -240,23 +242,19 @@ def small_charts(story: Story) -> list[str]:
     def on_axis(value: float) -> str:
         return f"{value / seconds:.4g} {unit}"
 
-    draw = {
-        "spread": lambda: spread_ribbon(story, best, size),
-        "nonzero": lambda: _small(
-            story, best, size, "nonzero", "Non-zero features", "green", count, axis=count
-        ),
-        "weight_change": lambda: _small(
-            story, best, size, "weight_change", "Change of the weights", "blue", brief
-        ),
-        "staleness": lambda: _small(story, best, size, "staleness", "Staleness", "red", brief),
-        "hypotheses": lambda: _small(
-            story, best, size, "hypotheses", story.parts.capitalize(), "sky", count, axis=count
-        ),
-        "seconds": lambda: _small(
-            story, best, size, "seconds", "Time per epoch", "amber", duration, axis=on_axis
-        ),
+    drawn: dict[str, tuple[str, str, Text, Text | None]] = {
+        "nonzero": ("Non-zero features", "green", count, count),
+        "weight_change": ("Change of the weights", "blue", brief, None),
+        "staleness": ("Staleness", "red", brief, None),
+        "hypotheses": (story.parts.capitalize(), "sky", count, count),
+        "seconds": ("Time per epoch", "amber", duration, on_axis),
     }
-    return [draw[key]() for key in known]
+    return [
+        spread_ribbon(story, best, size)
+        if key == "spread"
+        else _small(story, best, size, key, *drawn[key])
+        for key in known
+    ]
 
 
 def _small(
@@ -266,9 +264,8 @@ def _small(
     key: str,
     title: str,
     colour: str,
-    text: Callable[[float], str],
-    *,
-    axis: Callable[[float], str] | None = None,
+    text: Text,
+    axis: Text | None,
 ) -> str:
     points = _points(best, key)
     values = [y for _, y in points if y is not None]
@@ -328,7 +325,7 @@ def _epochs(trials: Sequence[Trial], first: float) -> tuple[float, float]:
     return (first, float(last)) if last > first else (first - 1, last + 1.0)
 
 
-def _range(story: Story, key: str, text: Callable[[float], str]) -> Callable[[float], str] | None:
+def _range(story: Story, key: str, text: Text) -> Text | None:
     """Return a function that adds the range over several runs to a tooltip; None for one run."""
     if len(story.trials) < 2:
         return None

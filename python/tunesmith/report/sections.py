@@ -194,7 +194,7 @@ def _untuned(story: Story, metric: str, places: int) -> str:
         else ""
     )
     return (
-        f'<details class="untuned"><summary>What needs no tuning</summary>'
+        f'<details class="untuned"><summary>Choices without tuning</summary>'
         f'<p class="lead">{escape(metric)} {PLACES.get(str(on), "")}. Consensus is the hypothesis '
         "that the others of its list agree with most. A feature alone chooses its highest value, "
         f"with − its lowest, whichever scores better.{some} The best of these was known only after "

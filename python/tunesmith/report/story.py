@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tunesmith.errors import InputError
@@ -80,34 +80,16 @@ class Epoch:
         """Return the epoch of an event; an event without a number is the next epoch."""
         spread = table(event.get("spread"))
         given = number(event.get("epoch"))
-        return cls(
-            epoch=position if given is None else int(given),
-            spread=number(spread.get("mean")),
-            spread_sd=number(spread.get("sd")),
-            staleness=number(table(event.get("staleness")).get("mean")),
-            weights=numbers(event.get("weights")),
-            more_heldout=_more(event.get("heldout_all")),
-            **{
-                key: number(event.get(key))
-                for key in (
-                    "score",
-                    "heldout",
-                    "model",
-                    "oracle",
-                    "prediction",
-                    "nonzero",
-                    "updates",
-                    "weight_change",
-                    "seconds",
-                    "score_bins",
-                    "projected",
-                    "oracle_score",
-                    "hypotheses",
-                    "decode_seconds",
-                    "optimise_seconds",
-                )
-            },
-        )
+        read: dict[str, Any] = {each.name: number(event.get(each.name)) for each in fields(cls)}
+        read |= {
+            "epoch": position if given is None else int(given),
+            "spread": number(spread.get("mean")),
+            "spread_sd": number(spread.get("sd")),
+            "staleness": number(table(event.get("staleness")).get("mean")),
+            "weights": numbers(event.get("weights")),
+            "more_heldout": _more(event.get("heldout_all")),
+        }
+        return cls(**read)
 
 
 @dataclass(frozen=True)

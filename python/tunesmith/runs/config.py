@@ -24,7 +24,7 @@ Config = dict[str, Any]
 # A number of threads never changes a result, so a run may resume on another machine; a new version
 # is no reason to lose a long run.
 FREE = frozenset({"threads", "version"})
-# What a function cannot change where it finds it.
+# Types of immutable values, which a function cannot change.
 CONSTANTS = (bool, int, float, str, tuple, np.generic)
 
 
@@ -40,7 +40,7 @@ def settings_of(thing: object) -> Any:
 
 
 def _settings(thing: object, around: tuple[int, ...]) -> Any:
-    """Return settings; `around` are the objects that hold this one, of which it may hold some."""
+    """Return settings; `around` has the ids of the objects that contain this one."""
     if id(thing) in around:
         return "itself"
     inner = partial(_settings, around=(*around, id(thing)))
@@ -82,7 +82,7 @@ def _slots(kind: type) -> list[str]:
 
 
 def _made_with(function: FunctionType) -> dict[str, object]:
-    """Return the defaults of a function, and the constants that it reads from around it."""
+    """Return the defaults of a function, and the constants that it reads from outside."""
     seen = getclosurevars(function)
     around = {**seen.globals, **seen.nonlocals}
     made = {
@@ -95,7 +95,7 @@ def _made_with(function: FunctionType) -> dict[str, object]:
 
 
 def _digest(code: CodeType) -> str:
-    """Return a hash of what a function does: lines and names of variables have no part in it."""
+    """Return a hash of a function's code; line numbers and names of variables do not change it."""
     made = hashlib.sha256(code.co_code)
     made.update(repr(code.co_names).encode("utf-8", "surrogatepass"))
     made.update(_constant(code.co_consts).encode("utf-8", "surrogatepass"))

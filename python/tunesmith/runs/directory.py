@@ -24,7 +24,7 @@ from tunesmith.runs.config import (
     refuse_difference,
     write_config,
 )
-from tunesmith.runs.events import Event, EventLog, read_events, read_lines
+from tunesmith.runs.events import Event, EventLog, read_events
 
 # The files that a run writes before its first checkpoint.
 BEGINNING = ("config.json", "events.jsonl", "report.html", "decoded", "weights")
@@ -233,11 +233,11 @@ class RunDirectory:
 
     def changes(self) -> list[dict[str, Any]]:
         """Return the sentences whose output changed; none before the run has ended."""
-        return read_lines(self.changes_file)
+        return read_events(self.changes_file)
 
     def analyses(self) -> list[dict[str, Any]]:
         """Return the analyses that were added."""
-        return read_lines(self.analyses_file)
+        return read_events(self.analyses_file)
 
     def result(self) -> dict[str, Any] | None:
         """Return the result, or None while the run is unfinished."""

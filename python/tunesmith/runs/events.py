@@ -13,7 +13,7 @@ from typing import Any
 from tunesmith.errors import InputError
 from tunesmith.files.atomic import cannot_write
 from tunesmith.files.plain import one_line
-from tunesmith.files.text import read_whole
+from tunesmith.files.text import cannot_read, read_whole
 
 Event = dict[str, Any]
 
@@ -84,18 +84,14 @@ def read_events(path: Path | str) -> list[Event]:
 
     Raise, with the line's number, for any other line that is not a JSON object.
     """
-    return read_lines(Path(path))
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSONL file under the rules of `read_events`."""
+    path = Path(path)
     try:
         data = read_whole(path)
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from error
-    rows: list[dict[str, Any]] = []
+        raise cannot_read(path, error) from error
+    rows: list[Event] = []
     lines = data.split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -128,7 +124,7 @@ def _check_position(path: Path, position: int, count: int) -> None:
     except FileNotFoundError:
         head = b""
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=str(path)) from error
+        raise cannot_read(path, error) from error
     if len(head) != position or not head.endswith(b"\n") or head.count(b"\n") != count:
         raise InputError(
             f"the checkpoint was taken after {count} events ({position} bytes), "

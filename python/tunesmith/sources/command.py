@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -189,36 +189,38 @@ def _signals_raise() -> Iterator[None]:
 
     Only while a command runs: our own decoders would not hear of it before they are done.
     """
-    before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, _leave)
-    try:
+    with _handled(("SIGTERM", "SIGHUP"), lambda old: old is signal.SIG_DFL, _leave):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
     """Let signals wait that would come between the start of a process and our knowing of it."""
     came: list[int] = []
+    try:
+        with _handled(("SIGINT", "SIGTERM", "SIGHUP"), callable, lambda n, _: came.append(n)):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _handled(
+    names: Sequence[str], wanted: Callable[[Any], bool], handler: Callable[[int, Any], object]
+) -> Iterator[None]:
+    """Handle signals whose present handler is wanted; only the main thread can."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        for name in names:
             number = getattr(signal, name, None)
-            if number is not None and callable(signal.getsignal(number)):
-                before[number] = signal.signal(number, lambda number, _: came.append(number))
+            if number is not None and wanted(signal.getsignal(number)):
+                before[number] = signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _leave(number: int, frame: object) -> NoReturn:

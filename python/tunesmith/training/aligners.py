@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -17,11 +16,11 @@ from typing import Any
 from tunesmith import _core
 from tunesmith._core import AtomicWriter, Lines
 from tunesmith.errors import InputError
+from tunesmith.training.stages import Progress
 
 THOT = ("thot-fast_align", "hmm", "ibm1", "ibm2", "ibm3", "ibm4")
 """The models that sil-thot trains. Each one after `ibm1` starts from the one before it."""
 ALIGNERS = ("fast_align", "eflomal", *THOT)
-Progress = Callable[[str, int, int], object]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ DEFAULT_HEURISTIC = "grow-diag-final-and"
 
 
 def parse_links(line: str, lengths: tuple[int, int] | None = None) -> Links:
-    """Return the links of a line such as ``0-0 1-2``.
+    """Return the links of a line such as `0-0 1-2`.
 
     Raise an `InputError` for a malformed link and for a position outside a sentence pair of these
     numbers of words.

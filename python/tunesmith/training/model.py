@@ -22,8 +22,8 @@ SIDES = ("source", "target")
 PHRASES, HIERO, LM = "phrases.rules", "hiero.rules", "lm.tlm"
 _HEADER = """\
 # A translation model; made and read by tunesmith.
-# [files] has sizes in bytes. `protected` has regular expressions of what is not language and comes
-# out as it went in. `templates` has sparse features by their templates (docs/features.md).
+# [files] has sizes in bytes. `protected` has regular expressions of text that is not language and
+# stays unchanged. `templates` has the templates of sparse features (docs/features.md).
 
 """
 REPAIR = "correct it, or delete it and start the training again, which writes it anew"

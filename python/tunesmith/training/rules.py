@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from os import PathLike
@@ -17,6 +17,7 @@ from tunesmith._core import (
     import_cdec_grammar,
     import_moses_table,
 )
+from tunesmith.training.stages import Progress
 
 __all__ = [
     "AlignedCorpus",
@@ -40,8 +41,6 @@ __all__ = [
 ]
 
 Path = str | PathLike[str]
-Progress = Callable[[str, int, int], object]
-"""Called with the step, the amount done, and the total (0 if unknown)."""
 GAPS = {"[X,1]": -1, "[X,2]": -2}
 SHORT_GAPS = {"[1]": "[X,1]", "[2]": "[X,2]"}
 GIBIBYTE = 1 << 30

@@ -35,7 +35,7 @@ class News:
 
 Tell = Callable[[News], object]
 Progress = Callable[[str, int, int], object]
-"""Called with the step, the amount done, and the total."""
+"""Called with the step, the amount done, and the total, 0 if it is unknown."""
 
 
 class Stages:

@@ -83,16 +83,16 @@ impl Spool {
 
     /// Reads from the start; to be called again for another reading.
     pub fn reader(&mut self) -> Result<Reader<'_>> {
-        let source = match &mut self.file {
-            None => Source::Memory(&self.memory),
+        let records = match &mut self.file {
+            None => Records::Memory(&self.memory),
             Some(file) => {
                 let rewound = file.flush().and_then(|()| file.get_mut().seek(SeekFrom::Start(0)));
                 rewound.map_err(|error| self.place.failed(&error))?;
-                Source::File(BufReader::with_capacity(BUFFER, file.get_mut()))
+                Records::File(BufReader::with_capacity(BUFFER, file.get_mut()))
             }
         };
         Ok(Reader {
-            source,
+            records,
             width: self.width,
             at: 0,
             left: self.length,
@@ -134,14 +134,14 @@ fn decode(bytes: &[u8], record: &mut [u32]) {
     }
 }
 
-enum Source<'a> {
+enum Records<'a> {
     Memory(&'a [u32]),
     File(BufReader<&'a mut File>),
 }
 
 /// One reading of a spool.
 pub struct Reader<'a> {
-    source: Source<'a>,
+    records: Records<'a>,
     width: usize,
     at: usize,
     left: u64,
@@ -157,12 +157,12 @@ impl Reader<'_> {
             return Ok(None);
         }
         self.left -= 1;
-        match &mut self.source {
-            Source::Memory(memory) => {
+        match &mut self.records {
+            Records::Memory(memory) => {
                 self.at += self.width;
                 Ok(Some(&memory[self.at - self.width..self.at]))
             }
-            Source::File(file) => {
+            Records::File(file) => {
                 file.read_exact(&mut self.bytes).map_err(|error| self.place.failed(&error))?;
                 decode(&self.bytes, &mut self.record);
                 Ok(Some(&self.record))
