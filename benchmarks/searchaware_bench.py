@@ -11,22 +11,30 @@ the folder to measure anew.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import METRIC, Setting, text_lines
-from benchmarks.harness import say, timed
+from benchmarks.harness import Cell, Claim, Outcome, say, timed
+from tunesmith.analysis import by_beam, of_bins, of_lists
+from tunesmith.decode.reaching import reachability, tuning_sets
 from tunesmith.decode.translation import Model
+from tunesmith.learn.task import Task
 from tunesmith.metrics import get_metric
+from tunesmith.metrics.significance import compare_runs
+from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
+from tunesmith.spaces import Bins, Spaces
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
 from tunesmith.tuning import tune
+from tunesmith.weights import Vector, Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "search-aware"
 BEAMS, SEEDS, DECODINGS = (4, 8, 16, 30), (1, 2, 3), 6
@@ -164,3 +172,178 @@ def rows_of(found: Any, test: str) -> Any:
     """Return the statistics of a test set."""
     name = "-".join(str(found[key]) for key in ("task", "preset", "beam", "seed"))
     return np.load(KEPT / f"{name}.npz")[test]
+
+
+def main_table(setting: Setting) -> Outcome:
+    """Return test scores of every tuner and its search-aware form, by beam (their Table 2)."""
+    outcome = Outcome("Search-aware tuning: BLEU on test sets, mean of the seeds")
+    metric = get_metric(METRIC)
+    for task in TASKS:
+        tests = list(work(task, setting.shared).tests)
+        for beam in BEAMS[:1] if setting.quick else BEAMS:
+            for plain, aware in PAIRS.items():
+                base, found = (runs(setting, task, each, beam) for each in (plain, aware))
+                for name, several in ((plain, base), (aware, found)):
+                    row: dict[str, Cell] = {"task": task, "beam": beam, "tuner": name}
+                    row["development"] = _mean(each["development"] for each in several)
+                    row |= {t: _mean(each["tests"][t] for each in several) for t in tests}
+                    row["mean"] = _mean(each["tests"][t] for each in several for t in tests)
+                    row["p"] = None
+                    if name == aware:
+                        row["p"] = compare_runs(
+                            metric, *(_all_rows(each, tests) for each in (base, several))
+                        ).p_value
+                    outcome.rows.append(row)
+    outcome.notes.append(
+        "development: the last bin's score on the text that was tuned on; p: approximate "
+        "randomisation over all test sentences and seeds, against the tuner above"
+    )
+    return outcome
+
+
+def _mean(values: Iterable[float]) -> float:
+    return round(statistics.mean(values), 2)
+
+
+def _all_rows(several: Sequence[Any], tests: Sequence[str]) -> list[Any]:
+    """Return the statistics of all test sentences, for each seed."""
+    return [np.concatenate([rows_of(each, test) for test in tests]) for each in several]
+
+
+def _weights(setting: Setting, task: str, preset: str, beam: int) -> Weights:
+    return Weights(tuned(setting, task, preset, beam, SEEDS[0])["weights"])
+
+
+def analyses(setting: Setting) -> Outcome:
+    """Return final-bin and all-bin scores, oracles and diversity (their Tables 3, 4, 5)."""
+    outcome = Outcome("Search-aware tuning: bins on development text, lists on the first test set")
+    metric = get_metric(METRIC)
+    for task in TASKS:
+        done = work(task, setting.shared)
+        first = next(iter(done.tests.values()))
+        for beam in (4,) if setting.quick else (4, 30):
+            for preset in ("mert", "sa-mert"):
+                weights = _weights(setting, task, preset, beam)
+                bins = of_bins(done.live(done.development, beam), weights, metric)
+                lists = of_lists(done.live(first, beam), weights, metric)
+                outcome.rows.append(
+                    {
+                        "task": task,
+                        "beam": beam,
+                        "tuner": preset,
+                        "final bin": round(bins.final, 2),
+                        "all bins": round(bins.every, 2),
+                        "1-best": round(lists.score, 2),
+                        "oracle": round(lists.oracle, 2),
+                        "diversity d'": round(lists.diversity or 0.0, 3),
+                        "d": round(lists.shared or 0.0, 2),
+                    }
+                )
+    return outcome
+
+
+def beams(setting: Setting) -> Outcome:
+    """Return test scores by the width of the beam, for weights tuned at two widths (Figure 5)."""
+    outcome = Outcome("BLEU on the first test set by beam")
+    metric = get_metric(METRIC)
+    for task in TASKS:
+        done = work(task, setting.shared)
+        texts = next(iter(done.tests.values()))
+        for beam in (4,) if setting.quick else (4, 30):
+            for preset in ("mert", "sa-mert", "kbmira", "sa-mira"):
+                weights = _weights(setting, task, preset, beam)
+                row: dict[str, Cell] = {"task": task, "tuned at": beam, "tuner": preset}
+                for found in by_beam(done.live(texts, beam), weights, metric):
+                    row[str(found.beam)] = round(found.score, 2)
+                outcome.rows.append(row)
+    return outcome
+
+
+def forced(setting: Setting) -> Outcome:
+    """Return learning from forced decoding beside tuning on references (their Table 6)."""
+    outcome = Outcome("MAXFORCE on Multi30k, beam 30: BLEU on test sets, one seed")
+    done, beam = work("multi30k", setting.shared), 30
+    limit = 300 if setting.quick else 3000
+    train_texts = [
+        text_lines(setting.file("multi30k", f"train.{side}.gz"))[:limit] for side in ("de", "en")
+    ]
+    translator = done.model.translator(
+        done.model.weights, done.live(done.development, beam).settings, tokenized=True
+    )
+    reached = [
+        reachability(translator, source, references)
+        for source, references in (
+            done.development,
+            (train_texts[0], [[each] for each in train_texts[1]]),
+        )
+    ]
+    sets = {"all": done.development, **tuning_sets(*reached)}
+    metric = get_metric(METRIC)
+    for name, preset in (
+        ("all", "mert"),
+        ("all", "sa-mert"),
+        ("prefixes", "maxforce"),
+        ("whole", "maxforce"),
+        ("training", "maxforce"),
+        ("whole", "mert"),
+        ("whole", "sa-mert"),
+    ):
+        result = tune(
+            done.live(sets[name], beam),
+            preset,
+            METRIC,
+            start=done.model.weights,
+            iterations=5 if preset == "maxforce" else DECODINGS,
+            fixed={"UnknownWordPenalty0": 1.0},
+            threads=2,
+            keep="last" if preset == "maxforce" else "best",
+        )
+        row: dict[str, Cell] = {"tuned on": name, "pairs": len(sets[name][0]), "tuner": preset}
+        for test, texts in done.tests.items():
+            found = done.live(texts, beam).decode(result.weights, 1)
+            row[test] = round(found.score(metric, found.first()), 2)
+        outcome.rows.append(row)
+        say(f"  {row}")
+    return outcome
+
+
+def _optimised(name: str, job: Task, start: Vector) -> None:
+    for _ in make_tuner(name).epochs(job, start, 1, None):
+        pass
+
+
+def optimisers(setting: Setting) -> Outcome:
+    """Return the CPU seconds of each optimiser on the same decodings (their Table 8)."""
+    outcome = Outcome("Optimiser time on the bins of six decodings, beam 30, one thread")
+    done = work("multi30k", setting.shared)
+    source = done.live(done.development, 30, space="bins")
+    metric, rng = get_metric(METRIC), np.random.default_rng(1)
+    bins: Spaces | None = None
+    for number in range(2 if setting.quick else 6):
+        varied = {
+            name: value * (1 + 0.3 * rng.normal() * (number > 0))
+            for name, value in done.model.weights.items()
+        }
+        found = source.decode(varied)
+        bins = found if bins is None else bins.merged(found)
+    assert isinstance(bins, Bins)
+    for plain, aware in PAIRS.items():
+        times = []
+        for name, spaces in ((plain, bins.final()), (aware, bins)):
+            spaces.table(metric)
+            limit = np.full(spaces.width, np.inf)
+            start = spaces.vector(done.model.weights)
+            least = None
+            for _ in range(setting.times(3)):
+                job = Task(spaces, metric, -limit, limit, 1)
+                _, spent = timed(partial(_optimised, name, job, start))
+                job.release()
+                least = spent.cpu if least is None else min(least, spent.cpu)
+            times.append(least or 0.0)
+            outcome.rows.append(
+                {"tuner": name, "hypotheses": spaces.hypotheses, "seconds": round(times[-1], 2)}
+            )
+        outcome.claims.append(
+            Claim(f"{aware} takes of {plain}'s time", times[1] / times[0], 3.0, "at most", "×")
+        )
+    return outcome
