@@ -190,9 +190,8 @@ def main_table(setting: Setting) -> Outcome:
                     row["mean"] = _mean(each["tests"][t] for each in several for t in tests)
                     row["p"] = None
                     if name == aware:
-                        row["p"] = compare_runs(
-                            metric, *(_all_rows(each, tests) for each in (base, several))
-                        ).p_value
+                        both = [_all_rows(each, tests) for each in (base, several)]
+                        row["p"] = compare_runs(metric, both[0], both[1]).p
                     outcome.rows.append(row)
     outcome.notes.append(
         "development: the last bin's score on the text that was tuned on; p: approximate "

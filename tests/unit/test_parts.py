@@ -23,6 +23,7 @@ from tunesmith.learn import (
     online,
     ranking,
     risk,
+    searchaware,
     selectors,
     updates,
 )
@@ -30,7 +31,7 @@ from tunesmith.presets import make_tuner
 
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
-MODULES = (selectors, updates, gains, online, linesearch, ranking, risk, baselines)
+MODULES = (*(selectors, updates, gains, online, linesearch, ranking, risk, baselines, searchaware),)
 
 
 def choose(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
@@ -86,6 +87,7 @@ PARTS: list[Any] = [
     ranking.Ranking(selectors.Pairs(), first=selectors.Pairs(9)),
     ranking.Ramp(),
     risk.Risk(),
+    searchaware.SearchAware(risk.Risk(), 10),
     baselines.RandomSearch(),
     baselines.Grid(),
 ]

@@ -21,7 +21,7 @@ from tunesmith.presets import explained, make_tuner, preset_options
 
 NAMES = {
     "mert", "pro", "kbmira", "mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow",
-    "perceptron", "maxforce", "rampion", "risk", "random", "grid",
+    "sa-mert", "sa-mira", "sa-pro", "perceptron", "maxforce", "rampion", "risk", "random", "grid",
 }  # fmt: skip
 
 

@@ -212,7 +212,7 @@ def test_gains_in_context_are_those_of_the_corpus_with_one_sentence_exchanged() 
         exchanged = whole - chosen[sentence] + stats[first:end]
         wanted = base + 3 * (task.metric.native.gains(exchanged) - base)
         np.testing.assert_allclose(seen[sentence], wanted, rtol=1e-12)
-    with pytest.raises(ValueError, match="a row of statistics for every sentence"):
+    with pytest.raises(ValueError, match="a row of statistics for every line"):
         sampler.rows(selectors.Custom(choose).kernel(), weights, chosen=chosen[:2])
 
 

@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from tunesmith.cli import app
+from tunesmith.cli import load
 from tunesmith.structured.settings import AVERAGES, METHODS, UPDATES
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +25,7 @@ def test_the_python_runs_and_the_example_is_the_file(
 
 
 def test_options_and_names_are_those_of_the_command() -> None:
-    commands = get_command(app).commands["structured"].commands  # type: ignore[attr-defined]
+    commands = load("structured").commands
     known = {option for parameter in commands["train"].params for option in parameter.opts}
     told = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", TEXT))
     assert told == {option for option in known if option.startswith("--")}

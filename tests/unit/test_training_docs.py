@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from tunesmith.cli import app
+from tunesmith.cli import load
 from tunesmith.training.aligners import ALIGNERS
 from tunesmith.training.text import TOKENIZERS
 
@@ -38,7 +37,7 @@ def test_names_are_told() -> None:
 
 
 def test_options_in_the_page_are_options() -> None:
-    train = get_command(app).commands["train"]  # type: ignore[attr-defined]
+    train = load("train")
     known = {option for parameter in train.params for option in parameter.opts}
     told = set(re.findall(r"--[a-z]+(?:-[a-z]+)*", TEXT))
     assert told <= known

@@ -66,7 +66,7 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name, None if there is none."""
-        return _load(cmd_name) if cmd_name in COMMANDS else None
+        return load(cmd_name) if cmd_name in COMMANDS else None
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
@@ -85,7 +85,8 @@ class Commands(TyperGroup):
 
 
 @cache
-def _load(name: str) -> Any:
+def load(name: str) -> Any:
+    """Return a command by its name; raise if there is none."""
     module = import_module(f"tunesmith.cli.{name}")
     alone = typer.Typer(**_SHARED)
     if hasattr(module, "app"):

@@ -86,7 +86,7 @@ class Live(Source):
         """Return settings that must be the same when a run is resumed, apart from the sentences."""
         return {
             "k": self.k,
-            "space": self.space,
+            "space": self.space or "list",
             "settings": dict(self.settings),
             "tokenized": self.tokenized,
             "density": self.density,
