@@ -263,9 +263,15 @@ def test_search_aware_presets_want_bins(world: Path, preset: str) -> None:
 
 
 def test_short_sentences_only(world: Path) -> None:
-    bins = decoded(live(world, lines=15))
-    lengths = [len(line.split()) for line in bins.by_line(bins.sources or [])]
-    limit = max(lengths)
+    found = decoded(live(world, lines=6))
+    # Every other line is told to be short.
+    sources = [
+        " ".join(text.split()[: 2 + 3 * (line % 2)])
+        for text, line in zip(found.sources or [], found.groups.tolist(), strict=True)
+    ]
+    bins, limit = Bins(found.core, found.references, sources), 5
+    lengths = [len(line.split()) for line in bins.by_line(sources)]
+    assert min(lengths) < limit <= max(lengths)
     seen: list[int] = []
 
     class Look:

@@ -14,7 +14,7 @@ import pytest
 from twins.toy import POOR, make_world
 
 from tunesmith import InputError, Result, tune
-from tunesmith.cli import _load
+from tunesmith.cli import load
 from tunesmith.decode.reaching import Reachability, in_words, reachability, tuning_sets
 from tunesmith.decode.translation import Model
 from tunesmith.learn import updates
@@ -430,7 +430,7 @@ def test_every_option_and_count_is_described(world: Path) -> None:
     told = {word for line in re.findall(r"\$ tunesmith.*", PAGE) for word in line.split()}
     assert {"reachability", "tune"} <= told
     for command in ("reachability", "tune"):
-        parameters = _load(command).params
+        parameters = load(command).params
         known = {option for parameter in parameters for option in parameter.opts}
         for line in re.findall(rf"\$ tunesmith {command}.*", PAGE):
             assert set(re.findall(r"--[a-z-]+", line)) <= known
