@@ -38,6 +38,7 @@ from tunesmith.weights import Vector, Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "search-aware"
 BEAMS, SEEDS, DECODINGS = (4, 8, 16, 30), (1, 2, 3), 6
+ESTIMATED = (4, 30)
 PAIRS = {"mert": "sa-mert", "kbmira": "sa-mira", "pro": "sa-pro"}
 TASKS = ("multi30k", "verses")
 # Chapters that are held out whole, by their number modulo 40: verses of a chapter share phrases.
@@ -150,6 +151,7 @@ def tuned(setting: Setting, task: str, preset: str, beam: int, seed: int, **more
         "preset": preset,
         "beam": beam,
         "seed": seed,
+        **more,
         "start": result.start,
         "development": result.tuned,
         "tests": scores,
@@ -163,14 +165,15 @@ def tuned(setting: Setting, task: str, preset: str, beam: int, seed: int, **more
 
 
 def runs(setting: Setting, task: str, preset: str, beam: int, **more: Any) -> list[Any]:
-    """Return what all seeds found."""
-    seeds = SEEDS[:1] if setting.quick else SEEDS
+    """Return what all seeds found; bins ranked by estimates have one seed."""
+    seeds = SEEDS[:1] if setting.quick or more.get("ranked") == "estimate" else SEEDS
     return [tuned(setting, task, preset, beam, seed, **more) for seed in seeds]
 
 
 def rows_of(found: Any, test: str) -> Any:
     """Return the statistics of a test set."""
-    name = "-".join(str(found[key]) for key in ("task", "preset", "beam", "seed"))
+    keys = ("task", "preset", "beam", "seed", "ranked")
+    name = "-".join(str(found[key]) for key in keys if key in found)
     return np.load(KEPT / f"{name}.npz")[test]
 
 
@@ -182,14 +185,20 @@ def main_table(setting: Setting) -> Outcome:
         tests = list(work(task, setting.shared).tests)
         for beam in BEAMS[:1] if setting.quick else BEAMS:
             for plain, aware in PAIRS.items():
-                base, found = (runs(setting, task, each, beam) for each in (plain, aware))
-                for name, several in ((plain, base), (aware, found)):
+                base = runs(setting, task, plain, beam)
+                scored = runs(setting, task, aware, beam, ranked="score")
+                table = [(plain, base), (f"{aware} --ranked score", scored)]
+                if beam in ESTIMATED:
+                    found = runs(setting, task, aware, beam, ranked="estimate")
+                    table.append((f"{aware} (estimate)", found))
+                for name, several in table:
                     row: dict[str, Cell] = {"task": task, "beam": beam, "tuner": name}
+                    row["seeds"] = len(several)
                     row["development"] = _mean(each["development"] for each in several)
                     row |= {t: _mean(each["tests"][t] for each in several) for t in tests}
                     row["mean"] = _mean(each["tests"][t] for each in several for t in tests)
                     row["p"] = None
-                    if name == aware:
+                    if several is not base:
                         both = [_all_rows(each, tests) for each in (base, several)]
                         row["p"] = compare_runs(metric, both[0], both[1]).p
                     outcome.rows.append(row)
@@ -210,7 +219,8 @@ def _all_rows(several: Sequence[Any], tests: Sequence[str]) -> list[Any]:
 
 
 def _weights(setting: Setting, task: str, preset: str, beam: int) -> Weights:
-    return Weights(tuned(setting, task, preset, beam, SEEDS[0])["weights"])
+    more = {"ranked": "estimate"} if preset.startswith("sa-") else {}
+    return Weights(tuned(setting, task, preset, beam, SEEDS[0], **more)["weights"])
 
 
 def analyses(setting: Setting) -> Outcome:

@@ -118,7 +118,7 @@ def test_projected_is_what_a_decoding_with_the_same_weights_scores(world: Path) 
 
 
 def test_the_newest_future_replaces_the_old_one(world: Path) -> None:
-    source = live(world, space="bins", lines=5)
+    source = live(world, ranked="score", lines=5)
     other = {name: -value for name, value in POOR["phrase"].items()}
     one, two = decoded(source), decoded(source, other)
     merged = one.merged(two)
@@ -247,7 +247,7 @@ def test_search_aware_presets_learn_and_resume(world: Path, tmp_path: Path, pres
             whole.curve,
         )
     with pytest.raises(InputError, match="bins"):
-        tune(live(world, ranked="estimate"), **asked, run=tmp_path / "whole", resume=True)
+        tune(live(world, ranked="score"), **asked, run=tmp_path / "whole", resume=True)
 
 
 @pytest.mark.parametrize("preset", SEARCH_AWARE)

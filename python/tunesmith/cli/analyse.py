@@ -248,7 +248,7 @@ def bins(
     ] = Partial.POTENTIAL,
     ranked: Annotated[
         Ranked, typer.Option("--ranked", metavar="BY", help="score or estimate.")
-    ] = Ranked.SCORE,
+    ] = Ranked.ESTIMATE,
     json: o.Json = False,
 ) -> None:
     """Score the output, and the best of all bins of the search.

@@ -195,7 +195,7 @@ def tune(
             "the search prunes by.",
             rich_help_panel=o.MODEL,
         ),
-    ] = Ranked.SCORE,
+    ] = Ranked.ESTIMATE,
     ways: Annotated[
         int,
         typer.Option(
@@ -289,7 +289,7 @@ def tune(
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
     binned = "bins" in (space, getattr(algorithm, "space", None))
-    if not binned and (partial, ranked, ways) != (Partial.POTENTIAL, Ranked.SCORE, 1):
+    if not binned and (partial, ranked, ways) != (Partial.POTENTIAL, Ranked.ESTIMATE, 1):
         raise InputError(
             "--partial, --ranked and --ways are about bins",
             remedy="give --space bins, or a tuner such as sa-mert",

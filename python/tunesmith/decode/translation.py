@@ -613,7 +613,7 @@ class Translator:
         k: int = LAST_BIN,
         *,
         ways: int = 1,
-        ranked: Ranked | str = Ranked.SCORE,
+        ranked: Ranked | str = Ranked.ESTIMATE,
         forced: Sequence[str] | None = None,
         threads: int = 0,
         markup: str = "none",

@@ -47,7 +47,7 @@ class Live(Source):
     threads: int = 0
     density: float | None = DENSITY
     partial: Partial | str = Partial.POTENTIAL
-    ranked: Ranked | str = Ranked.SCORE
+    ranked: Ranked | str = Ranked.ESTIMATE
     ways: int = 1
 
     follows = True

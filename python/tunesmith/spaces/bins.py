@@ -33,7 +33,7 @@ class Ranked(StrEnum):
     SCORE = "score"
     """The score of what is translated."""
     ESTIMATE = "estimate"
-    """The score with what is hoped for the rest: what the search prunes by."""
+    """The score with what is hoped for the rest, which stacks are pruned by."""
 
 
 class Bins(Pools):
