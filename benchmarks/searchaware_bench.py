@@ -38,7 +38,7 @@ from tunesmith.weights import Vector, Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "search-aware"
 BEAMS, SEEDS, DECODINGS = (4, 8, 16, 30), (1, 2, 3), 6
-ESTIMATED = (4, 30)
+ESTIMATED, SAMPLES = (4, 30), 1000
 PAIRS = {"mert": "sa-mert", "kbmira": "sa-mira", "pro": "sa-pro"}
 TASKS = ("multi30k", "verses")
 # Chapters that are held out whole, by their number modulo 40: verses of a chapter share phrases.
@@ -200,7 +200,7 @@ def main_table(setting: Setting) -> Outcome:
                     row["p"] = None
                     if several is not base:
                         both = [_all_rows(each, tests) for each in (base, several)]
-                        row["p"] = compare_runs(metric, both[0], both[1]).p
+                        row["p"] = compare_runs(metric, both[0], both[1], SAMPLES).p
                     outcome.rows.append(row)
     outcome.notes.append(
         "development: the last bin's score on the text that was tuned on; p: approximate "
