@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -120,7 +121,7 @@ class Witness:
 
     def step(self, w: np.ndarray, state: np.ndarray, separate: Any, /) -> tuple[Any, Any]:
         rows = separate(w)
-        for first, last in zip(rows["starts"], rows["starts"][1:], strict=False):
+        for first, last in pairwise(rows["starts"]):
             ids, x = rows["ids"][first:last], rows["values"][first:last]
             self.seen.append((float(w[ids] @ x), len(rows["gains"])))
             w[ids] += 0.01 * x
