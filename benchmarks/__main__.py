@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     aligners_bench,
+    forced_bench,
     forests_bench,
     hiero_bench,
     lm_bench,
@@ -57,9 +58,11 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "regimes": tuning_bench.regimes,
     "relative-margin": tuning_bench.relative_margin,
     "search-aware": searchaware_bench.main_table,
+    "search-aware-hiero": searchaware_bench.hierarchical,
     "search-aware-bins": searchaware_bench.analyses,
     "search-aware-beams": searchaware_bench.beams,
-    "search-aware-forced": searchaware_bench.forced,
+    "search-aware-forced": forced_bench.forced,
+    "search-aware-updates": forced_bench.updates,
     "search-aware-time": searchaware_bench.optimisers,
     "structured-rivals": structured_bench.rivals,
     "structured-tagger": structured_bench.tagger,

@@ -23,7 +23,6 @@ import numpy as np
 from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.harness import Cell, Claim, Outcome, say, timed
 from tunesmith.analysis import by_beam, of_bins, of_lists
-from tunesmith.decode.reaching import reachability, tuning_sets
 from tunesmith.decode.translation import Model
 from tunesmith.learn.task import Task
 from tunesmith.metrics import get_metric
@@ -38,9 +37,11 @@ from tunesmith.weights import Vector, Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "search-aware"
 BEAMS, SEEDS, DECODINGS = (4, 8, 16, 30), (1, 2, 3), 6
-ESTIMATED, SAMPLES = (4, 30), 1000
+SAMPLES = 1000
 PAIRS = {"mert": "sa-mert", "kbmira": "sa-mira", "pro": "sa-pro"}
 TASKS = ("multi30k", "verses")
+# Pop limits of the hierarchical search, and the seeds it is tuned with.
+POPS, FEW = (5, 30), (1, 2)
 # Chapters that are held out whole, by their number modulo 40: verses of a chapter share phrases.
 DEVELOPMENT, TESTED = (7,), (17, 27, 37)
 # Longer verses would take most of the time of a run.
@@ -58,11 +59,13 @@ class Work:
     def live(self, texts: tuple[list[str], list[list[str]]], beam: int, **more: Any) -> Live:
         """Return a source of some text at a beam of some width."""
         search = {"stack": beam, "pop_limit": max(50, 5 * beam), "distortion_limit": 6}
+        if self.model.kind == "hiero":
+            search = {"pop_limit": beam}
         return Live(self.model, *texts, settings=search, tokenized=True, threads=1, **more)
 
 
-def captions(setting: Setting) -> Work:
-    """Return Multi30k with Moses' model."""
+def captions(setting: Setting, model: Model | None = None) -> Work:
+    """Return Multi30k with Moses' model, or with another."""
 
     def text(name: str) -> tuple[list[str], list[list[str]]]:
         source, target = (
@@ -70,9 +73,25 @@ def captions(setting: Setting) -> Work:
         )
         return source, [[each] for each in target]
 
-    ini = setting.file("multi30k-moses", "moses.untuned.ini")
+    if model is None:
+        ini = setting.file("multi30k-moses", "moses.untuned.ini")
+        model = Model.of_moses(ini, KEPT / "moses")
     names = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-    return Work(Model.of_moses(ini, KEPT / "moses"), text("val"), {n: text(n) for n in names})
+    return Work(model, text("val"), {n: text(n) for n in names})
+
+
+def charts(setting: Setting) -> Work:
+    """Return Multi30k with a hierarchical model of our own training."""
+    kept, folder = KEPT / "charts", KEPT / "charts" / "model"
+    kept.mkdir(parents=True, exist_ok=True)
+    if not (folder / "model.toml").exists():
+        say("  training on captions")
+        for side in ("de", "en"):
+            lines = text_lines(setting.file("multi30k", f"train.{side}.gz"))
+            (kept / f"train.{side}").write_text("\n".join([*lines, ""]))
+        de, en = (TextSide(each, tokenize="none") for each in ("de", "en"))
+        train(Training(kept / "train.de", kept / "train.en", de, en, "hiero"), folder, 2)
+    return captions(setting, Model.load(folder, "hiero"))
 
 
 def verses(setting: Setting) -> Work:
@@ -112,7 +131,8 @@ def verses(setting: Setting) -> Work:
 def work(task: str, shared: Path) -> Work:
     """Return a task; models are made at the first call."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    return {"multi30k": captions, "verses": verses}[task](Setting(shared=shared))
+    made = {"multi30k": captions, "verses": verses, "charts": charts}[task]
+    return made(Setting(shared=shared))
 
 
 def tuned(setting: Setting, task: str, preset: str, beam: int, seed: int, **more: Any) -> Any:
@@ -165,8 +185,8 @@ def tuned(setting: Setting, task: str, preset: str, beam: int, seed: int, **more
 
 
 def runs(setting: Setting, task: str, preset: str, beam: int, **more: Any) -> list[Any]:
-    """Return what all seeds found; bins ranked by estimates have one seed."""
-    seeds = SEEDS[:1] if setting.quick or more.get("ranked") == "estimate" else SEEDS
+    """Return what all seeds found."""
+    seeds = SEEDS[:1] if setting.quick else SEEDS
     return [tuned(setting, task, preset, beam, seed, **more) for seed in seeds]
 
 
@@ -187,11 +207,12 @@ def main_table(setting: Setting) -> Outcome:
             for plain, aware in PAIRS.items():
                 base = runs(setting, task, plain, beam)
                 scored = runs(setting, task, aware, beam, ranked="score")
-                table = [(plain, base), (f"{aware} --ranked score", scored)]
-                if beam in ESTIMATED:
-                    found = runs(setting, task, aware, beam, ranked="estimate")
-                    table.append((f"{aware} (estimate)", found))
-                for name, several in table:
+                estimated = runs(setting, task, aware, beam, ranked="estimate")
+                for name, several in (
+                    (plain, base),
+                    (f"{aware} --ranked score", scored),
+                    (f"{aware} (estimate)", estimated),
+                ):
                     row: dict[str, Cell] = {"task": task, "beam": beam, "tuner": name}
                     row["seeds"] = len(several)
                     row["development"] = _mean(each["development"] for each in several)
@@ -206,6 +227,31 @@ def main_table(setting: Setting) -> Outcome:
         "development: the last bin's score on the text that was tuned on; p: approximate "
         "randomisation over all test sentences and seeds, against the tuner above"
     )
+    return outcome
+
+
+def hierarchical(setting: Setting) -> Outcome:
+    """Return test scores of two tuners and their search-aware forms over the cells of charts."""
+    outcome = Outcome("Search-aware tuning of a hierarchical model: BLEU, mean of two seeds")
+    metric = get_metric(METRIC)
+    tests = list(work("charts", setting.shared).tests)
+    for pop in POPS[:1] if setting.quick else POPS:
+        for plain, aware in (("kbmira", "sa-mira"), ("mert", "sa-mert")):
+            base: list[Any] = []
+            for preset in (plain, aware):
+                seeds = FEW[:1] if setting.quick else FEW
+                found = [tuned(setting, "charts", preset, pop, seed) for seed in seeds]
+                row: dict[str, Cell] = {"pop limit": pop, "tuner": preset}
+                row["development"] = _mean(each["development"] for each in found)
+                row |= {t: _mean(each["tests"][t] for each in found) for t in tests}
+                row["mean"] = _mean(each["tests"][t] for each in found for t in tests)
+                row["p"] = None
+                if preset == aware:
+                    both = [_all_rows(each, tests) for each in (base, found)]
+                    row["p"] = compare_runs(metric, both[0], both[1], SAMPLES).p
+                row["CPU seconds"] = round(statistics.mean(each["cpu"] for each in found))
+                base = base or found
+                outcome.rows.append(row)
     return outcome
 
 
@@ -265,54 +311,6 @@ def beams(setting: Setting) -> Outcome:
                 for found in by_beam(done.live(texts, beam), weights, metric):
                     row[str(found.beam)] = round(found.score, 2)
                 outcome.rows.append(row)
-    return outcome
-
-
-def forced(setting: Setting) -> Outcome:
-    """Return learning from forced decoding beside tuning on references (their Table 6)."""
-    outcome = Outcome("MAXFORCE on Multi30k, beam 30: BLEU on test sets, one seed")
-    done, beam = work("multi30k", setting.shared), 30
-    limit = 300 if setting.quick else 3000
-    train_texts = [
-        text_lines(setting.file("multi30k", f"train.{side}.gz"))[:limit] for side in ("de", "en")
-    ]
-    translator = done.model.translator(
-        done.model.weights, done.live(done.development, beam).settings, tokenized=True
-    )
-    reached = [
-        reachability(translator, source, references)
-        for source, references in (
-            done.development,
-            (train_texts[0], [[each] for each in train_texts[1]]),
-        )
-    ]
-    sets = {"all": done.development, **tuning_sets(*reached)}
-    metric = get_metric(METRIC)
-    for name, preset in (
-        ("all", "mert"),
-        ("all", "sa-mert"),
-        ("prefixes", "maxforce"),
-        ("whole", "maxforce"),
-        ("training", "maxforce"),
-        ("whole", "mert"),
-        ("whole", "sa-mert"),
-    ):
-        result = tune(
-            done.live(sets[name], beam),
-            preset,
-            METRIC,
-            start=done.model.weights,
-            iterations=5 if preset == "maxforce" else DECODINGS,
-            fixed={"UnknownWordPenalty0": 1.0},
-            threads=2,
-            keep="last" if preset == "maxforce" else "best",
-        )
-        row: dict[str, Cell] = {"tuned on": name, "pairs": len(sets[name][0]), "tuner": preset}
-        for test, texts in done.tests.items():
-            found = done.live(texts, beam).decode(result.weights, 1)
-            row[test] = round(found.score(metric, found.first()), 2)
-        outcome.rows.append(row)
-        say(f"  {row}")
     return outcome
 
 

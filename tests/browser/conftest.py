@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sample_runs import write_run
+from sample_runs import add_analyses, write_run
 
 from tunesmith.report import write_report
 
@@ -36,4 +36,6 @@ def dense_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def sparse_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("sparse") / "run"
-    return write_report(write_run(run, seeds=3, epochs=12, sparse=200))
+    write_run(run, seeds=3, epochs=12, sparse=200)
+    add_analyses(run)
+    return write_report(run)

@@ -268,3 +268,27 @@ def write_run(
         run.save_weights(weights, {"tuner": "rm", "metric": "bleu"})
         run.finish({"tuned": tuned})
     return path
+
+
+def add_analyses(path: Path) -> None:
+    """Add to a run what `tunesmith analyse beams` and `tunesmith reachability` would."""
+    run = RunDirectory(path).open()
+    names = ("models/tuned.on.development.text.at.beam.4/weights.toml", "other.toml")
+    rows = [
+        {"weights": name, "beam": beam, "score": 40.0 + 10 * place, "seconds": 0.1 * beam}
+        for place, name in enumerate(names)
+        for beam in (1, 4, 30, 100)
+    ]
+    facts = {"source": "dev.de", "metric": "bleu", "signature": "nrefs:1|" * 12, "rows": rows}
+    run.add_analysis("beams", facts)
+    counts: dict[str, float] = {
+        "pairs": 40,
+        "whole": 10,
+        "used": 24,
+        "words": 400,
+        "used_words": 100,
+    }
+    counts |= {"states": 9, "derivations": 12.5, "given_up": 1, "too_long": 1}
+    row = {"from": 1, "to": 10, **counts}
+    found = {"source": "dev.de", "least": 5, "rows": [row], "total": counts}
+    run.add_analysis("reachability", found)

@@ -118,6 +118,18 @@ def test_the_legend_tells_all_weights_at_the_pointer(browser: Browser, dense_rep
         assert texts(page, "#weights-over-time .legend b") == last
 
 
+def test_analyses_have_a_curve_by_beam_and_tables(browser: Browser, sparse_report: Path) -> None:
+    with opened(browser, sparse_report) as page:
+        curve = page.locator("#analyses figure.chart")
+        assert curve.locator(".series .line").count() == 2
+        curve.locator(".series circle").nth(2).hover(force=True)
+        lines = [line.strip() for line in curve.locator(".tip").inner_text().split("\n")]
+        assert lines[0] == "beam 30" and "other.toml" in lines
+        reached = texts(page, "#analyses .analysis:last-child .sum td")
+        assert reached[:5] == ["all", "40", "10 (25\u00a0%)", "24 (60\u00a0%)", "25\u00a0%"]
+        assert reached[-1] == "2"
+
+
 def test_the_weights_sort_by_any_column(browser: Browser, dense_report: Path) -> None:
     with opened(browser, dense_report) as page:
         names = "table.weights tbody td.name"

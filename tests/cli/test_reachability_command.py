@@ -8,6 +8,8 @@ import pytest
 from running import tunesmith
 from twins.toy import make_world
 
+from tunesmith.runs import RunDirectory
+
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -58,9 +60,33 @@ def test_limits_of_the_search_are_limits_of_what_can_be_reached(world: Path) -> 
     assert "15 in sentences that are translated in pieces" in " ".join(ran.out.split())
 
 
+def test_the_report_of_a_run_shows_what_can_be_reached(world: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    ran = tunesmith(
+        *("tune", *asked(world), "-t", "maxforce", "--set", "rate=0.05"),
+        *("--epochs", 2, "--run", run),
+    )
+    assert ran.code == 0, ran.err
+    texts = ("-s", world / "few.src", "-r", world / "few.tgt", "-r", world / "other.tgt")
+    for _ in range(2):
+        ran = tunesmith("reachability", world / "model", *texts, "--run", run, "--least", 3)
+        assert "shows it, too" in ran.err
+    (entry,) = RunDirectory(run).analyses()
+    assert entry["analysis"] == "reachability"
+    assert (entry["total"]["pairs"], entry["total"]["whole"]) == (30, 15)
+    assert sum(row["pairs"] for row in entry["rows"]) == 30
+    tunesmith("report", run)
+    page = (run / "report.html").read_text()
+    assert "References that the search can reach" in page
+    assert '<td class="n">15 (50\u00a0%)</td>' in page and "3 words on" in page
+    tunesmith("reachability", world / "model", *texts, "--run", run, "--least", 4)
+    assert [each["least"] for each in RunDirectory(run).analyses()] == [3, 4]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--run", "nowhere"], "nowhere"),
         (["--kind", "hiero"], "only a phrase-based decoder can be forced"),
         (["--moses", "moses.ini"], "one model is wanted"),
         (["--kind", "tree"], "--kind"),
@@ -90,6 +116,12 @@ def test_maxforce_tells_how_much_it_learns_from(world: Path) -> None:
     assert ran.code == 0, ran.err
     assert ran.err.count("learnt from 15 of 15 pairs (100%)") == 3
     assert out.is_file()
+    for least, prefixes in ((1, 15), (1000, 0)):
+        other = ("-r", world / "other.tgt", "--set", f"least={least}", "--json")
+        counts = tunesmith("tune", *asked(world, *options, *other)).object["counts"]
+        assert (counts["pairs"], counts["whole"]) == (30, 15)
+        assert (counts["prefixes"], counts["unreachable"]) == (prefixes, 15 - prefixes)
+        assert 0 < counts["wrong"] <= counts["used"] == 15 + prefixes
 
 
 @pytest.mark.parametrize(

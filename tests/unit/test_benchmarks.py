@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks import (
+    beams_plot,
     hiero_bench,
     moses_lists,
     numpy_twin,
@@ -352,3 +353,16 @@ def test_learning_curves_are_drawn_panel_by_panel(tmp_path: Path) -> None:
         structured_plot.plot(path, name, curves, 2)
     drawn = path.read_text()
     assert drawn.count('class="line"') == 8 and "Tagger" in drawn and "Parser" in drawn
+
+
+def test_the_beam_curve_has_a_line_for_each_row(tmp_path: Path) -> None:
+    rows = [
+        {"task": task, "tuned at": beam, "tuner": tuner, "1": 30.0 + beam, "100": 40.0}
+        for task in ("captions", "verses")
+        for beam in (4, 30)
+        for tuner in beams_plot.COLOURS
+    ]
+    beams_plot.plot(tmp_path / "beams.svg", rows)
+    drawn = (tmp_path / "beams.svg").read_text()
+    assert drawn.count('class="line"') == 16 and drawn.count('class="title"') == 2
+    assert "tuned at beam 30" in drawn

@@ -83,8 +83,12 @@ class Subject:
         json: bool,
         found: Callable[[Weights], Iterable[Mapping[str, Any]]],
         each: int = 1,
+        **options: object,
     ) -> None:
-        """Print a table with the rows that are found for each set of weights; `each` many."""
+        """Print a table with the rows that are found for each set of weights; `each` many.
+
+        `options` are those of the analysis, for its report.
+        """
         rows = []
         bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with progress(*bars) as bar:
@@ -95,8 +99,10 @@ class Subject:
                     bar.advance(task)
         facts = {
             "source": str(self.source),
+            "weights": list(self.weights),
             "metric": self.metric.name,
             "signature": self.metric.signature(_references(self.live)),
+            "options": {**options, **self.live.settings},
             "rows": rows,
         }
         if self.run is not None:
@@ -233,6 +239,8 @@ def lists(
         "lists",
         json,
         lambda each: [asdict(of_lists(subject.live, each, subject.metric, nbest, grams))],
+        nbest=nbest,
+        grams=grams,
     )
 
 
@@ -257,7 +265,13 @@ def bins(
     tuners raise it.
     """
     subject.live.partial, subject.live.ranked = partial, ranked
-    subject.show("bins", json, lambda each: [asdict(of_bins(subject.live, each, subject.metric))])
+    subject.show(
+        "bins",
+        json,
+        lambda each: [asdict(of_bins(subject.live, each, subject.metric))],
+        partial=partial.value,
+        ranked=ranked.value,
+    )
 
 
 @app.command(

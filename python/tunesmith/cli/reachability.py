@@ -16,12 +16,14 @@ from tunesmith.decode import reaching
 from tunesmith.decode.model_weights import templates_of
 from tunesmith.decode.translation import KINDS, Model
 from tunesmith.errors import InputError
+from tunesmith.runs import RunDirectory
 from tunesmith.spaces.reading import read_weights
 
 EXAMPLES = (
     "Examples:\n\n"
     "$ tunesmith reachability model --source dev.de --reference dev.en\n\n"
     "$ tunesmith reachability model -s train.de -r train.en --json > reached.json\n\n"
+    "$ tunesmith reachability model -s dev.de -r dev.en --run runs/maxforce\n\n"
     "$ tunesmith reachability --moses moses.ini -s dev.de -r dev.en --search table_limit=0\n\n"
     "tunesmith tune … -t maxforce learns from references that can be reached."
 )
@@ -59,8 +61,16 @@ def reachability(
             "--weights",
             "-w",
             metavar="FILE",
-            help="The table limit depends on them; else weights.toml of the model.",
+            help="The table limit depends on them; else those of --run, or of the model.",
             rich_help_panel=o.MODEL,
+        ),
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="DIR",
+            help="A finished run: its weights are taken, and its report shows the counts.",
         ),
     ] = None,
     moses: o.Moses = None,
@@ -85,7 +95,9 @@ def reachability(
         raise InputError("one model is wanted", remedy="name MODEL or --moses INI, one of them")
     o.one_of("kind", kind, tuple(KINDS))
     settings = o.numbers(search)
-    given = None if weights is None else read_weights(weights)
+    folder = None if run is None else RunDirectory(run).open()
+    file = weights if weights is not None or folder is None else folder.weights_file
+    given = None if file is None else read_weights(file)
     lines, references = texts(source, reference)
     with busy("loading"):
         if moses is not None:
@@ -110,10 +122,23 @@ def reachability(
             threads=threads,
             tell=lambda done: bar.update(task, completed=done),
         )
+    if folder is not None:
+        folder.add_analysis(
+            "reachability",
+            {
+                "source": str(source),
+                "least": least,
+                "options": settings,
+                "rows": found.by_length(least),
+                "total": found.summary(least),
+            },
+        )
     if json:
         emit(found.to_json(least))
         return
     show(found, least)
+    if folder is not None:
+        note(f"tunesmith report {folder.path} shows it, too")
 
 
 def show(found: reaching.Reachability, least: int) -> None:

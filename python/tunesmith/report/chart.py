@@ -1,9 +1,9 @@
-"""One SVG chart over epochs, drawn here and only decorated by the page's script."""
+"""One SVG chart, drawn here and only decorated by the page's script."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -48,6 +48,9 @@ class Chart:
     note: str = ""
     y_text: Callable[[float], str] | None = None
     whole_y: bool = False
+    x_name: str = "epoch"
+    x_marks: Mapping[float, str] | None = None
+    """Labels of places on the x axis, if these are not whole numbers."""
     parts: list[str] = field(default_factory=list)
     legend: list[tuple[str, str, str, str]] = field(default_factory=list)
     tips: list[dict[str, object]] = field(default_factory=list)
@@ -203,14 +206,17 @@ class Chart:
                 f'<text x="{size.left - 8}" y="{y:.2f}" text-anchor="end" '
                 f'dominant-baseline="central">{escape(label)}</text>'
             )
-        for tick in self.x.ticks(size.x_ticks, whole=True):
+        marks = self.x_marks
+        if marks is None:
+            marks = {x: str(int(x)) for x in self.x.ticks(size.x_ticks, whole=True)}
+        for tick, mark in marks.items():
             drawn.append(
                 f'<text x="{self.x(tick):.2f}" y="{base + 9}" text-anchor="middle" '
-                f'dominant-baseline="hanging">{int(tick)}</text>'
+                f'dominant-baseline="hanging">{escape(mark)}</text>'
             )
         drawn.append(
             f'<text class="unit" x="{size.left - 8}" y="{base + 9}" text-anchor="end" '
-            'dominant-baseline="hanging">epoch</text>'
+            f'dominant-baseline="hanging">{escape(self.x_name)}</text>'
         )
         return f'<g class="axes">{"".join(drawn)}</g>'
 
@@ -228,6 +234,12 @@ class Chart:
         if len(self.legend) < 2:
             return ""
         return f'<ul class="legend">{legend_items(self.legend)}</ul>'
+
+    def _called(self, x: float) -> str:
+        """Return what a place on the x axis is called in the tooltip."""
+        if self.x_marks is not None:
+            return f"{self.x_name} {self.x_marks.get(x, x)}"
+        return f"{self.x_name} {int(x)}" if x else "start"
 
     def _tip(self, name: str, colour: str, values: dict[float, tuple[str, float | None]]) -> None:
         self.x_values.update(values)
@@ -249,7 +261,7 @@ class Chart:
                 }
             )
         return {
-            "x": [int(x) for x in xs],
+            "x": [self._called(x) for x in xs],
             "at": [round(self.x(x), 2) for x in xs],
             "top": self.size.top,
             "base": self.size.height - self.size.bottom,

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from tunesmith.files.atomic import atomic_write
-from tunesmith.report import charts, sections
+from tunesmith.report import analyses, charts, sections
 from tunesmith.report.story import Story, read_story, text
 from tunesmith.report.wording import escape, metric_name
 from tunesmith.runs import RunDirectory
@@ -70,7 +70,7 @@ def _body(story: Story, live: float | None) -> str:
         sections.status(story, live),
         sections.summary(story),
         f'<section id="curves"><h2>Epoch by epoch</h2>{drawn}</section>' if drawn else "",
-        sections.analyses(story),
+        analyses.section(story),
         sections.weights_table(story),
         sections.sentences(story),
         sections.configuration(story),

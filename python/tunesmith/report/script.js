@@ -47,7 +47,7 @@ for (const figure of document.querySelectorAll("figure.chart")) {
       }
     }
     shown = index;
-    tip.replaceChildren(element("p", "", data.x[index] === 0 ? "start" : "epoch " + data.x[index]));
+    tip.replaceChildren(element("p", "", data.x[index]));
     dots.replaceChildren();
     for (const row of data.rows) {
       const text = row.text[index];

@@ -395,47 +395,6 @@ def epochs_table(story: Story) -> str:
     )
 
 
-ANALYSES = {
-    "beams": "Score by beam size",
-    "lists": "Lists of the best translations",
-    "bins": "Bins of the search",
-    "reachability": "References that the search can reach",
-}
-
-
-def analyses(story: Story) -> str:
-    """Return what `tunesmith analyse` found, a table for each analysis."""
-    found = ""
-    for entry in story.analyses:
-        rows = [row for row in entry.get("rows", []) if isinstance(row, dict)]
-        if not rows:
-            continue
-        heads = list(dict.fromkeys(key for row in rows for key in row))
-        head = "".join(f'<th scope="col" class="n">{escape(_spaced(key))}</th>' for key in heads)
-        body = "".join(
-            "<tr>" + "".join(f'<td class="n">{_cell(row.get(key))}</td>' for key in heads) + "</tr>"
-            for row in rows
-        )
-        kind = text(entry.get("analysis")) or "analysis"
-        title, source = ANALYSES.get(kind, kind), text(entry.get("source"))
-        found += (
-            f"<h3>{escape(title)}{f' · {escape(source)}' if source else ''}</h3>"
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>'
-            "</table></div>"
-        )
-    return f'<section id="analyses"><h2>Analyses</h2>{found}</section>' if found else ""
-
-
-def _spaced(key: str) -> str:
-    return key.replace("_", " ").capitalize()
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return brief(value) if abs(value) < 1 else fixed(value, 2)
-    return escape("–" if value is None else value)
-
-
 def sentences(story: Story) -> str:
     """Return the sentences whose output changed, largest changes first."""
     rows = [row for row in story.changes if isinstance(row, dict)]

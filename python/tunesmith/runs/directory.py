@@ -200,7 +200,10 @@ class RunDirectory:
             stream.write(pretty(result))
 
     def add_analysis(self, kind: str, facts: Mapping[str, object]) -> None:
-        """Add an analysis of a finished run, for its report."""
+        """Add an analysis of a finished run, for its report.
+
+        It takes the place of an earlier one that differs only in what was found: `rows`, `total`.
+        """
         if not self.finished:
             raise InputError(
                 "the run has not ended",
@@ -209,7 +212,9 @@ class RunDirectory:
             )
         self._claim()
         try:
-            lines = [*self.analyses(), {"analysis": kind, **facts}]
+            added = {"analysis": kind, **facts}
+            earlier = [each for each in self.analyses() if _asked(each) != _asked(added)]
+            lines = [*earlier, added]
             with atomic_write(self.analyses_file) as stream:
                 for line in lines:
                     stream.write(one_line(line))
@@ -316,6 +321,12 @@ class RunDirectory:
         """Remove leftovers of killed writes; the lock ensures that no process is writing."""
         for leftover in self.path.rglob(f".*{TEMPORARY}"):
             leftover.unlink(missing_ok=True)
+
+
+def _asked(analysis: Mapping[str, object]) -> bytes:
+    """Return what an analysis was about, without what it found."""
+    found = ("rows", "total")
+    return one_line({key: value for key, value in analysis.items() if key not in found})
 
 
 def _ours(entry: Path) -> bool:

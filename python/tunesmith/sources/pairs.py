@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tunesmith.sources.live import Live
 
 
+COUNTED = (
+    *("pairs", "used", "whole", "prefixes", "wrong", "words", "used_words"),
+    *("unreachable", "given_up", "too_long", "blank"),
+)
+
+
 class Pairs(Source):
     """Sentences with one reference each: a sentence with several becomes several pairs.
 
@@ -66,21 +72,22 @@ class Pairs(Source):
 def counts(contests: Sequence[_core.Contest], references: Sequence[str]) -> dict[str, int]:
     """Count pairs and words, and what of them is of use to a learner.
 
-    `used` are the pairs that a learner can use, `whole` those of them whose reference is reached as
-    a whole, `wrong` those at which the search is corrected; `used_words` are the words of
-    references that are reached in them. `given_up` and `too_long` are pairs that could not be
+    `used` are the pairs that a learner can use: `whole` those whose reference is reached as a
+    whole, `prefixes` the others; `wrong` are the violations, pairs at which the search is
+    corrected; `used_words` are the words of references that are reached in them. `unreachable` are
+    pairs of which too little can be reached. `given_up` and `too_long` are pairs that could not be
     searched, `blank` those with an empty reference.
     """
-    total = Counter(
-        dict.fromkeys(("pairs", "used", "whole", "wrong", "words", "used_words", "given_up"), 0)
-    )
-    total.update(too_long=0, blank=0)
+    total = Counter(dict.fromkeys(COUNTED, 0))
     for contest, reference in zip(contests, references, strict=True):
         length, used = len(reference.split()), bool(contest.rungs)
+        searched = contest.given_up is None and length > 0
         total.update(
             pairs=1,
             used=used,
             whole=used and contest.whole,
+            prefixes=used and not contest.whole,
+            unreachable=searched and not used,
             wrong=contest.step is not None,
             words=length,
             used_words=contest.words if used else 0,
