@@ -236,6 +236,30 @@ fn inputs<'a>(lines: &'a [String], markup: &str, watch: &'a Watch) -> PyResult<V
     lines.iter().enumerate().map(parse).collect()
 }
 
+/// Weights of one line that differ from those of the translator.
+type Changes = Vec<(String, f64)>;
+
+/// A line with its changes.
+type Changed<'i, 'a> = (&'i Input<'a>, Option<&'i Changes>);
+
+/// Inputs with the changes of each; refuses another number of these.
+fn changed_inputs<'i, 'a>(
+    inputs: &'i [Input<'a>],
+    changes: Option<&'i [Changes]>,
+) -> PyResult<Vec<Changed<'i, 'a>>> {
+    let Some(changes) = changes else {
+        return Ok(inputs.iter().map(|input| (input, None)).collect());
+    };
+    if changes.len() != inputs.len() {
+        return Err(PyValueError::new_err(format!(
+            "changes of weights for {} lines, but there are {}",
+            changes.len(),
+            inputs.len()
+        )));
+    }
+    Ok(inputs.iter().zip(changes.iter().map(Some)).collect())
+}
+
 impl Translator {
     /// Names the features that the model always has: so they come first and are never left out.
     pub fn collected(&self) -> Collected {
@@ -256,6 +280,13 @@ impl Translator {
             }
         }
         all
+    }
+
+    /// The decoder with the weights of one line, if it has any of its own.
+    fn decoder_with(&self, changes: Option<&Changes>) -> Option<Box<dyn Decode>> {
+        changes
+            .filter(|changes| !changes.is_empty())
+            .map(|changes| self.decoder.with_changes(changes))
     }
 
     /// Runs a search that hears of signals; what is found after one is not used.
@@ -303,8 +334,8 @@ impl Translator {
 #[pymethods]
 impl Translator {
     /// The best translation of each line; with the `details` best derivations if more than 0, and
-    /// if `unique` of different strings.
-    #[pyo3(signature = (lines, threads=0, details=0, markup="none", unique=false))]
+    /// if `unique` of different strings. With `changes`, each line has some weights of its own.
+    #[pyo3(signature = (lines, threads=0, details=0, markup="none", unique=false, changes=None))]
     #[allow(clippy::too_many_arguments)]
     fn translate(
         &self,
@@ -314,50 +345,29 @@ impl Translator {
         details: usize,
         markup: &str,
         unique: bool,
+        changes: Option<Vec<Changes>>,
     ) -> PyResult<Vec<Translation>> {
         let watch = Watch::default();
         let inputs = inputs(&lines, markup, &watch)?;
-        let one = |input: &Input<'_>| {
-            let start = Instant::now();
-            let found = decode(&*self.decoder, input);
-            let mut translation = Translation {
-                text: found.text(),
-                score: found.score(),
-                pieces: found.pieces(),
-                seconds: 0.0,
-                derivations: Vec::new(),
+        let items = changed_inputs(&inputs, changes.as_deref())?;
+        self.run(py, &watch, threads, || {
+            let one = |(input, changes): &Changed<'_, '_>| {
+                let start = Instant::now();
+                let made = self.decoder_with(*changes);
+                let decoder = made.as_deref().unwrap_or(&*self.decoder);
+                let mut translation = Translation::new(decoder, input, details, unique);
+                translation.seconds = start.elapsed().as_secs_f64();
+                translation
             };
-            if details > 0 {
-                let mut collected = Collected::default();
-                for reading in found.best(details, unique, &mut collected) {
-                    let steps = reading.steps.iter().filter_map(|&label| found.step(label));
-                    translation.derivations.push(Derivation {
-                        steps: steps
-                            .map(|step| Step {
-                                start: step.span.start,
-                                end: step.span.end,
-                                source: step.places,
-                                target: step.target,
-                                links: step.links,
-                                origin: step.origin.name(),
-                            })
-                            .collect(),
-                        features: named(&reading, &collected.names),
-                        text: reading.text,
-                        score: reading.score,
-                        links: reading.links,
-                    });
-                }
-            }
-            translation.seconds = start.elapsed().as_secs_f64();
-            translation
-        };
-        self.run(py, &watch, threads, || inputs.par_iter().map(one).collect())
+            items.par_iter().map(one).collect()
+        })
     }
 
     /// The `k` best translations of each line as lists, in which the features that the model
-    /// always has come first and are never left out; with `links` the alignments are kept.
-    #[pyo3(signature = (lines, k, unique=true, threads=0, links=false, markup="none"))]
+    /// always has come first and are never left out; with `links` the alignments are kept. With
+    /// `changes`, each line has some weights of its own.
+    #[pyo3(signature = (lines, k, unique=true, threads=0, links=false, markup="none",
+        changes=None))]
     #[allow(clippy::too_many_arguments)]
     fn nbest(
         &self,
@@ -368,11 +378,15 @@ impl Translator {
         threads: usize,
         links: bool,
         markup: &str,
+        changes: Option<Vec<Changes>>,
     ) -> PyResult<Pools> {
         let watch = Watch::default();
         let inputs = inputs(&lines, markup, &watch)?;
-        let (pools, _) = self.pools(py, &watch, threads, &inputs, |input, list| {
-            decode(&*self.decoder, input).list(k, unique, links, self.collected(), list);
+        let items = changed_inputs(&inputs, changes.as_deref())?;
+        let (pools, _) = self.pools(py, &watch, threads, &items, |(input, changes), list| {
+            let made = self.decoder_with(*changes);
+            let decoder = made.as_deref().unwrap_or(&*self.decoder);
+            decode(decoder, input).list(k, unique, links, self.collected(), list);
         })?;
         Ok(pools)
     }
@@ -599,6 +613,42 @@ pub struct Translation {
     pieces: usize,
     seconds: f64,
     derivations: Vec<Derivation>,
+}
+
+impl Translation {
+    fn new(decoder: &dyn Decode, input: &Input<'_>, details: usize, unique: bool) -> Translation {
+        let found = decode(decoder, input);
+        let mut translation = Translation {
+            text: found.text(),
+            score: found.score(),
+            pieces: found.pieces(),
+            seconds: 0.0,
+            derivations: Vec::new(),
+        };
+        if details > 0 {
+            let mut collected = Collected::default();
+            for reading in found.best(details, unique, &mut collected) {
+                let steps = reading.steps.iter().filter_map(|&label| found.step(label));
+                translation.derivations.push(Derivation {
+                    steps: steps
+                        .map(|step| Step {
+                            start: step.span.start,
+                            end: step.span.end,
+                            source: step.places,
+                            target: step.target,
+                            links: step.links,
+                            origin: step.origin.name(),
+                        })
+                        .collect(),
+                    features: named(&reading, &collected.names),
+                    text: reading.text,
+                    score: reading.score,
+                    links: reading.links,
+                });
+            }
+        }
+        translation
+    }
 }
 
 /// One way to a translation.

@@ -185,6 +185,10 @@ pub trait Decode: Send + Sync {
 
     fn weights(&self) -> &Weights;
 
+    /// The same decoder with a few other weights, given by name. The others stay shared, and so
+    /// does what is known of rules whatever the weights are.
+    fn with_changes(&self, changes: &[(String, f64)]) -> Box<dyn Decode>;
+
     /// Longer sentences are translated in pieces.
     fn max_words(&self) -> usize;
 }

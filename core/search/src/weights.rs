@@ -1,6 +1,7 @@
 //! Weights, found by the key of a feature's name.
 
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use tunesmith_text::Piece;
 
@@ -35,6 +36,9 @@ pub type KeyMap<V> = std::collections::HashMap<u64, V, BuildHasherDefault<AsIs>>
 /// Weights and keys lie together in one table, at most half of it full, so that a look-up touches
 /// one line of memory. Most look-ups are for features without a weight: of those a table of bits,
 /// small enough to stay close to the processor, turns nearly all away.
+///
+/// Weights may lie [over](Weights::over) others that they share: a few that differ, for one
+/// sentence, over millions that do not.
 #[derive(Debug, Clone)]
 pub struct Weights {
     slots: Box<[Slot]>,
@@ -44,6 +48,8 @@ pub struct Weights {
     shift: u32,
     /// Slots that have a key.
     taken: usize,
+    /// The weights of keys that have no slot here; none weigh nothing.
+    base: Option<Arc<Weights>>,
 }
 
 /// Aligned, so that a slot never lies on two lines.
@@ -81,7 +87,18 @@ impl Weights {
             marks: vec![0; marks].into(),
             shift: u64::BITS - bits,
             taken: 0,
+            base: None,
         }
+    }
+
+    /// The weights of `base`, except for those that are given; nothing of `base` is copied.
+    pub fn over<'a>(
+        base: Arc<Weights>,
+        changes: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Weights {
+        let mut weights = Weights { base: Some(base), ..Weights::default() };
+        changes.into_iter().for_each(|(name, weight)| weights.set(Piece::of(name).key(), weight));
+        weights
     }
 
     /// The word of a key's mark, and the mark in it.
@@ -94,7 +111,13 @@ impl Weights {
     #[inline]
     pub fn of_key(&self, key: u64) -> f64 {
         let (word, mark) = self.mark(key);
-        if self.marks[word] & mark == 0 { 0.0 } else { self.slots[self.find(key)].weight }
+        if self.marks[word] & mark != 0 {
+            let slot = &self.slots[self.find(key)];
+            if slot.key == key {
+                return slot.weight;
+            }
+        }
+        self.base.as_ref().map_or(0.0, |base| base.of_key(key))
     }
 
     pub fn of(&self, name: &str) -> f64 {
@@ -111,7 +134,7 @@ impl Weights {
         let at = self.find(key);
         if self.slots[at].key == key {
             self.slots[at].weight = weight;
-        } else if weight != 0.0 {
+        } else if weight != 0.0 || self.base.is_some() {
             self.slots[at] = Slot { key, weight };
             let (word, mark) = self.mark(key);
             self.marks[word] |= mark;
@@ -122,16 +145,21 @@ impl Weights {
         }
     }
 
-    /// Twice the room; weights that are zero by now are dropped.
+    /// Twice the room; weights that are zero by now are dropped, unless they hide others.
     fn grow(&mut self) {
         let mut larger = Weights::with_bits(u64::BITS - self.shift + 1);
-        self.slots.iter().for_each(|slot| larger.set(slot.key, slot.weight));
+        larger.base = self.base.take();
+        let taken = self.slots.iter().filter(|slot| slot.key != VACANT.key);
+        taken.for_each(|slot| larger.set(slot.key, slot.weight));
         *self = larger;
     }
 
     /// The number of weights that are not zero.
     pub fn len(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.weight != 0.0).count()
+        let own = self.slots.iter().filter(|slot| slot.weight != 0.0).count();
+        let Some(base) = &self.base else { return own };
+        let taken = self.slots.iter().filter(|slot| slot.key != VACANT.key);
+        own + base.len() - taken.filter(|slot| base.of_key(slot.key) != 0.0).count()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -172,6 +200,25 @@ mod tests {
             }
             let nonzero = expected.values().filter(|&&weight| weight != 0.0).count();
             prop_assert_eq!((weights.len(), weights.is_empty()), (nonzero, nonzero == 0));
+        }
+
+        #[test]
+        fn weights_over_others_are_those_with_the_changes_made(
+            named in prop::collection::vec(("[a-c]{0,3}", -2..3i8), 0..60),
+            changes in prop::collection::vec(("[a-d]{0,3}", -2..3i8), 0..40),
+            others in prop::collection::vec("[a-e]{0,3}", 0..20),
+        ) {
+            fn of(all: &[(String, i8)]) -> Vec<(&str, f64)> {
+                all.iter().map(|(name, weight)| (name.as_str(), f64::from(*weight))).collect()
+            }
+            let base = Arc::new(Weights::new(of(&named)));
+            let over = Weights::over(Arc::clone(&base), of(&changes));
+            let copied = Weights::new(of(&named).into_iter().chain(of(&changes)));
+            let names = of(&named).into_iter().chain(of(&changes)).map(|(name, _)| name);
+            for name in names.chain(others.iter().map(String::as_str)) {
+                prop_assert_eq!(over.of(name), copied.of(name));
+            }
+            prop_assert_eq!(over.len(), copied.len());
         }
 
         #[test]

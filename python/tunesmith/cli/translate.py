@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
 from tunesmith.formats.streams import batches
+from tunesmith.local import Index, Local, LocalTranslation, LocalTranslator
 from tunesmith.spaces import Positions, Spaces
 from tunesmith.spaces.reading import read_weights
 
@@ -32,10 +34,13 @@ EXAMPLES = (
     "$ tunesmith translate model < text.de > text.en\n\n"
     "$ tunesmith translate model --weights w.toml --nbest 100 --nbest-out dev.nbest.gz < dev.de\n\n"
     "$ echo 'ein kleines haus' | tunesmith translate model --explain\n\n"
+    "$ tunesmith translate model -w w.toml --local index --method mbuu < text.de\n\n"
     "$ tunesmith translate --moses moses.ini --search pop_limit=1000 --input test.de.gz\n\n"
     "$ tunesmith translate --cdec-grammar g.gz --lm lm.arpa.gz --cdec-weights w --threads 4"
 )
 TEXT = "The text"
+LOCAL = "Weights for each sentence"
+SHOWN = 10
 STDIN = Path("-")
 
 
@@ -97,6 +102,33 @@ def translate(
             min=0.0,
         ),
     ] = None,
+    local: Annotated[
+        Path | None,
+        o.option(
+            "--local",
+            "INDEX",
+            "Learn weights for each sentence from similar examples (tunesmith local build).",
+            LOCAL,
+        ),
+    ] = None,
+    method: Annotated[
+        str, o.option("--method", "NAME", "How: ebuu, mbuu, or another tuner.", LOCAL)
+    ] = "ebuu",
+    k: Annotated[int, o.option("--k", "K", "Number of examples.", LOCAL, min=1)] = 100,
+    strength: Annotated[
+        float | None,
+        o.option(
+            "--lambda",
+            "X",
+            "How far weights may move; 0: not at all. By default the method's own.",
+            LOCAL,
+            min=0.0,
+        ),
+    ] = None,
+    leave_one_out: Annotated[
+        bool,
+        o.flag("--leave-one-out", "Pass over examples of the very same sentence.", LOCAL),
+    ] = False,
     tokenized: Annotated[
         bool, o.flag("--tokenized", "Input and output are words of the model.", TEXT)
     ] = False,
@@ -147,6 +179,16 @@ def translate(
             "--nbest-out - would mix lists with the translations on standard output",
             remedy="name a file",
         )
+    if local is None and (method, k, strength, leave_one_out) != ("ebuu", 100, None, False):
+        raise InputError(
+            "--method, --k, --lambda and --leave-one-out belong to --local",
+            remedy="give --local INDEX, or leave them out",
+        )
+    if local is not None and (nbest or mbr is not None):
+        raise InputError(
+            "--local gives the best translation only",
+            remedy="leave --nbest and --mbr out; --explain shows the next-best translation",
+        )
     o.one_of("kind", kind, tuple(KINDS))
     if model is None and kind not in (None, "hiero" if moses is None else "phrase"):
         raise InputError(
@@ -178,6 +220,10 @@ def translate(
     where = "templates in [features] of model.toml" if model is not None else None
     tell_unknown(loaded.unknown(used), used.file, where)
     translator = loaded.translator(given, settings, tokenized=tokenized)
+    learner = None
+    if local is not None:
+        learnt = Local(method, k, strength, leave_one_out)
+        learner = LocalTranslator(translator, Index.open(local, translator), learnt)
     report = Lost(skip_bad)
     how: dict[str, Any] = {
         "threads": threads,
@@ -189,13 +235,22 @@ def translate(
         lists = None
         if nbest_out is not None:
             lists = stack.enter_context(NbestWriter(nbest_out))
-        answers = Answers(translator, how, lists, nbest, mbr is not None, alpha, json, explain)
+        answers = Answers(
+            translator, how, lists, nbest, mbr is not None, alpha, json, explain, learner
+        )
         pace = Pace(threads, nbest)
         for first, lines in _watched(batches(input, lambda: pace.size, report)):
             begun = perf_counter()
             answers.give(first, lines)
             pace.took(len(lines), perf_counter() - begun)
     tell_skipped(list(report.skipped.values()))
+    if answers.seconds:
+        times = zip(*answers.seconds, strict=True)
+        retrieval, training, decoding = (1000 * fmean(each) for each in times)
+        note(
+            f"milliseconds per line: retrieval {retrieval:.1f}, training {training:.1f}, "
+            f"decoding {decoding:.1f}"
+        )
 
 
 @dataclass(slots=True)
@@ -222,6 +277,9 @@ class Answers:
     alpha: float | None
     json: bool
     explain: bool
+    local: LocalTranslator | None = None
+    seconds: list[tuple[float, float, float]] = field(default_factory=list)
+    """Of each line with weights of its own: retrieval, training, decoding."""
 
     def give(self, first: int, lines: list[str]) -> None:
         """Translate lines from this number on; print those before a bad one, too."""
@@ -269,9 +327,12 @@ class Answers:
     def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
         """Print the best translations in the requested form; return as `_agreed` does."""
         details = 2 if self.explain else int(self.json)
-        found = self.translator.batch(lines, details=details, unique=True, **how)
+        chosen = self.translator if self.local is None else self.local
+        found: Sequence[Translation] = chosen.batch(lines, details=details, unique=True, **how)
         lost = self.how["report"].lines
         for number, each in enumerate(found, how["first"]):
+            if isinstance(each, LocalTranslation):
+                self.seconds.append((each.retrieval_seconds, each.training_seconds, each.seconds))
             if number in lost:
                 each = replace(each, score=None)
             if self.json:
@@ -322,12 +383,19 @@ def described(found: Translation, translator: Translator, explain: bool) -> dict
         "target": found.target,
         "pieces": found.pieces,
     }
+    if isinstance(found, LocalTranslation):
+        record["local"] = {
+            "neighbours": [asdict(each) for each in found.neighbours],
+            "moved": found.moved,
+            "retrieval_seconds": found.retrieval_seconds,
+            "training_seconds": found.training_seconds,
+        }
     if explain:
         record["derivations"] = [
             {
                 "target": each.text,
                 "score": each.score,
-                "contributions": translator.contributions(each),
+                "contributions": translator.contributions(each, weights_of(found, translator)),
                 "phrases": [asdict(phrase) for phrase in found.phrases(each)],
             }
             for each in found.derivations
@@ -335,9 +403,37 @@ def described(found: Translation, translator: Translator, explain: bool) -> dict
     return record
 
 
+def weights_of(found: Translation, translator: Translator) -> Mapping[str, float]:
+    """Return the weights that a line was translated with."""
+    if isinstance(found, LocalTranslation):
+        return {**translator.weights, **found.changed}
+    return translator.weights
+
+
+def show_local(found: LocalTranslation) -> None:
+    """Print the examples that weights were learnt from, and which weights moved."""
+    if not found.neighbours:
+        out.print("no example shares a word with this line", style="dim")
+        return
+    rows = table("", "similarity", "example", "reference")
+    for each in found.neighbours[:SHOWN]:
+        rows.add_row(f"{each.similarity:.3f}", each.source, " / ".join(each.references))
+    if len(found.neighbours) > SHOWN:
+        rows.add_row("", f"… {len(found.neighbours) - SHOWN} more", "", style="dim")
+    out.print(rows)
+    moved = table("", "weight", "moved by")
+    for name in sorted(found.moved, key=lambda name: -abs(found.moved[name]))[:SHOWN]:
+        moved.add_row(name, f"{found.moved[name]:+.5f}")
+    out.print(moved)
+    out.print()
+
+
 def show(number: int, found: Translation, translator: Translator) -> None:
     """Print how a translation was derived."""
     out.print(f"{number}: {found.text}", style="bold")
+    if isinstance(found, LocalTranslation):
+        show_local(found)
+    weights = weights_of(found, translator)
     if not found.derivations:
         out.print("no translation\n" if found.score is None else "", style="dim")
         return
@@ -345,8 +441,8 @@ def show(number: int, found: Translation, translator: Translator) -> None:
     show_phrases(found, best)
     rows = table("", "feature", "value", "weight", "contribution")
     values = dict(best.features)
-    for name, share in translator.contributions(best).items():
-        weight = translator.weights.get(name, 0.0)
+    for name, share in translator.contributions(best, weights).items():
+        weight = weights.get(name, 0.0)
         rows.add_row(name, f"{values[name]:.4f}", f"{weight:.4f}", f"{share:.4f}")
     rows.add_row("score", "", "", f"{best.score:.4f}", style="bold")
     out.print(rows)
@@ -356,7 +452,7 @@ def show(number: int, found: Translation, translator: Translator) -> None:
     for other in others:
         out.print(f"next best: {translator.restored(other.text)}", style="bold")
         show_phrases(found, other)
-        show_loss(translator.contributions(best), translator.contributions(other))
+        show_loss(translator.contributions(best, weights), translator.contributions(other, weights))
 
 
 def show_phrases(found: Translation, derivation: Derivation) -> None:

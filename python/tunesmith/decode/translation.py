@@ -117,6 +117,8 @@ class Model:
     """Templates written in Python."""
     make: Callable[[Sequence[str]], _core.Decoder] | None = None
     """Makes the decoder with other templates turned on; None if the model has no templates."""
+    files: Sequence[Path] = ()
+    """The files that the model was loaded from, except weights."""
     again: Callable[[], Model] | None = field(default=None, compare=False)
     """Loads the files again, for a copy in another process."""
     _others: dict[tuple[str, ...], Model] = field(default_factory=dict, compare=False)
@@ -185,6 +187,8 @@ class Model:
 
         decoder = made(known)
         source, target = text_sides(folder)
+        others = {rules for name, (rules, _) in KINDS.items() if name != chosen}
+        files = [name for name in description["files"] if name not in others]
         return cls(
             decoder,
             untuned(decoder.dense, chosen) if weights is None else weights,
@@ -195,6 +199,7 @@ class Model:
             templates=known,
             own=own,
             make=made,
+            files=[folder / name for name in ("model.toml", *files)],
             again=partial(cls.load, folder.absolute(), chosen, own, known),
         )
 
@@ -224,6 +229,11 @@ class Model:
             fixed=config.fixed,
             absent=list(config.absent),
             escaped=False,
+            files=[
+                part.path
+                for part in (config.phrases, config.lm, config.reordering)
+                if part is not None
+            ],
             again=partial(
                 cls.of_moses,
                 Path(ini).absolute(),
@@ -268,6 +278,7 @@ class Model:
         return cls(
             decoder,
             Weights(weights),
+            files=[rules, Path(lm)],
             again=partial(
                 cls.of_cdec, rules.absolute(), Path(lm).absolute(), weights, folder.absolute()
             ),
@@ -487,15 +498,20 @@ class Translator:
         """Longer sentences are translated in parts."""
         self.dense = model.decoder.dense
         """The names of features that the model always has."""
+        self.model = model
+        self.settings = chosen
+        self.tokenized = tokenized
         self._escaped = model.escaped
         self._source, self._target = (_PLAIN, _PLAIN) if tokenized else (model.source, model.target)
         # Translations given by markup have their own probability, which must not be weighted.
         fixed = {GIVEN: 1.0}
+        self.fixed = frozenset([*fixed, *model.fixed])
+        """The names of weights that no learning may change."""
         if isinstance(weights, _core.Learner):
             self.weights = Weights(fixed)
             self._core = weights.translator(model.decoder, [*chosen.items()], [*fixed.items()])
         else:
-            self.weights = weights.replaced(fixed)
+            self.weights = weights.with_constants(fixed)
             self._core = model.decoder.translator([*self.weights.items()], [*chosen.items()])
 
     def translate(
@@ -534,17 +550,20 @@ class Translator:
         first: int = 1,
         file: str = "input",
         report: Report | None = None,
+        changes: Sequence[Mapping[str, float]] | None = None,
     ) -> list[Translation]:
         """Return the translations of lines, all at once.
 
         With `unique`, the `details` best derivations have different strings. `first` and `file` say
-        where errors are; `report` counts bad lines that are skipped.
+        where errors are; `report` counts bad lines that are skipped. `changes` are weights of each
+        line that replace those of the translator; the others stay shared.
         """
-        words = self._words(lines, markup, first, file, report)
+        words = self.words(lines, markup, first, file, report)
         _check_counts(threads=threads, details=details)
+        changed = _changes(changes, len(words))
 
         def found() -> list[_core.Translation]:
-            return self._core.translate(words, threads, details, markup, unique)
+            return self._core.translate(words, threads, details, markup, unique, changed)
 
         translations = _checked(found, words, first, file, report)
         return [
@@ -572,17 +591,19 @@ class Translator:
         first: int = 1,
         file: str = "input",
         report: Report | None = None,
+        changes: Sequence[Mapping[str, float]] | None = None,
     ) -> Pools:
         """Return the `k` best translations of each line, as words of the model, with all features.
 
         With `unique`, each string occurs once, with its best derivation; with `links`, word
-        alignments follow the scores.
+        alignments follow the scores. `changes` are weights of each line, as for `batch`.
         """
-        words = self._words(lines, markup, first, file, report)
+        words = self.words(lines, markup, first, file, report)
         _check_counts(threads=threads, k=k)
+        changed = _changes(changes, len(words))
 
         def found() -> _core.Pools:
-            return self._core.nbest(words, k, unique, threads, links, markup)
+            return self._core.nbest(words, k, unique, threads, links, markup, changed)
 
         pools = _checked(found, words, first, file, report)
         return Pools(pools, sources=[without_tags(each, markup) for each in words])
@@ -598,7 +619,7 @@ class Translator:
         report: Report | None = None,
     ) -> Forests:
         """Return the forest of each line, in words of the model."""
-        words = self._words(lines, markup, first, file, report)
+        words = self.words(lines, markup, first, file, report)
         _check_counts(threads=threads)
 
         def found() -> _core.Forests:
@@ -630,7 +651,7 @@ class Translator:
         prunes by: features are those of the one or the other. With `forced`, a reference for each
         line, bins hold the partial translations that lead to the reference, and no others.
         """
-        words = self._words(lines, markup, first, file, report)
+        words = self.words(lines, markup, first, file, report)
         wanted = None if forced is None else self._references(forced)
         _check_counts(threads=threads, k=k, ways=ways)
         future = Ranked(ranked) is Ranked.ESTIMATE
@@ -660,7 +681,7 @@ class Translator:
         at more than `force_limit` cells is given up with what it has. Raise for hierarchical
         models.
         """
-        words = self._words(lines, markup, first, file, report)
+        words = self.words(lines, markup, first, file, report)
         wanted = self._references(references)
         _check_counts(threads=threads, k=k)
 
@@ -681,7 +702,7 @@ class Translator:
         file: str = "input",
     ) -> list[_core.Contest]:
         """Return how far the reference of each line can be reached. Raise as `force` does."""
-        words = self._words(lines, "none", first, file, None)
+        words = self.words(lines, "none", first, file, None)
         wanted = self._references(references)
         _check_counts(threads=threads)
         return self._core.reach(words, wanted, threads)
@@ -695,7 +716,7 @@ class Translator:
         The list is gold alone where the search makes no mistake, and empty where the reference is
         of no use. Raise for hierarchical models.
         """
-        words = self._words(lines, "none", 1, "input", None)
+        words = self.words(lines, "none", 1, "input", None)
         pools, contests = self._core.violations(
             words,
             self._references(references),
@@ -711,13 +732,24 @@ class Translator:
         """Return the features of a derivation; features that the model always has may be zero."""
         return {**dict.fromkeys(self.dense, 0.0), **dict(derivation.features)}
 
-    def contributions(self, derivation: Derivation) -> dict[str, float]:
-        """Return each feature's contribution to the score, largest first."""
-        each = {name: value * self.weights.get(name, 0.0) for name, value in derivation.features}
+    def contributions(
+        self, derivation: Derivation, weights: Mapping[str, float] | None = None
+    ) -> dict[str, float]:
+        """Return each feature's contribution to the score, largest first.
+
+        `weights` are those that the derivation was found with, if not the translator's.
+        """
+        used = self.weights if weights is None else weights
+        each = {name: value * used.get(name, 0.0) for name, value in derivation.features}
         return dict(sorted(each.items(), key=lambda item: -abs(item[1])))
 
-    def _words(
-        self, lines: Sequence[str], markup: str, first: int, file: str, report: Report | None
+    def words(
+        self,
+        lines: Sequence[str],
+        markup: str = "none",
+        first: int = 1,
+        file: str = "input",
+        report: Report | None = None,
     ) -> list[str]:
         """Return prepared lines; a bad line raises, or is counted and left empty."""
         _refuse_string(lines)
@@ -770,6 +802,22 @@ def _texts(lines: Iterable[str]) -> list[str]:
             message = f"{type(line).__name__} in place of a line"
             raise InputError(message, "input", number, "give lines as strings") from None
     return found
+
+
+def _changes(
+    changes: Sequence[Mapping[str, float]] | None, lines: int
+) -> list[list[tuple[str, float]]] | None:
+    """Return changes of weights as the core takes them; raise if they are of other lines."""
+    if changes is None:
+        return None
+    if len(changes) != lines:
+        raise InputError(
+            f"changes of weights for {len(changes)} lines, but there are {lines}",
+            remedy="give one mapping for each line, an empty one for no change",
+        )
+    for each in changes:
+        Weights(each).check_finite()
+    return [[*each.items()] for each in changes]
 
 
 def _check_counts(**counts: int) -> None:

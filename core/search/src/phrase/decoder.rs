@@ -1,6 +1,6 @@
 //! A model with weights and settings, ready to translate.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::contest::Contest;
 use super::facts::{Facts, Kept};
@@ -155,6 +155,8 @@ pub struct Decoder {
     pub(crate) settings: Settings,
     pub(crate) cache: Cache<Targets>,
     kept: Option<Arc<Kept>>,
+    /// The same for decoders that differ from this one in a few weights.
+    shared: OnceLock<Arc<Kept>>,
 }
 
 /// Bytes of scored translations that are kept from sentence to sentence.
@@ -163,7 +165,14 @@ const CACHED: usize = 128 << 20;
 impl Decoder {
     pub fn new(model: Arc<Model>, weights: impl Into<Arc<Weights>>, settings: Settings) -> Decoder {
         let weighted = Weighted::new(&model, weights.into());
-        Decoder { model, weighted, settings, cache: Cache::new(CACHED), kept: None }
+        Decoder {
+            model,
+            weighted,
+            settings,
+            cache: Cache::new(CACHED),
+            kept: None,
+            shared: OnceLock::new(),
+        }
     }
 
     /// Uses what decoders of the same model with other weights have found out, and adds to it.
@@ -235,6 +244,14 @@ impl Decode for Decoder {
 
     fn weights(&self) -> &Weights {
         &self.weighted.named
+    }
+
+    fn with_changes(&self, changes: &[(String, f64)]) -> Box<dyn Decode> {
+        let changed = changes.iter().map(|(name, weight)| (name.as_str(), *weight));
+        let weights = Weights::over(Arc::clone(&self.weighted.named), changed);
+        let kept = self.kept.as_ref().unwrap_or_else(|| self.shared.get_or_init(Arc::default));
+        let decoder = Decoder::new(Arc::clone(&self.model), weights, self.settings.clone());
+        Box::new(decoder.keeping(Arc::clone(kept)))
     }
 
     fn max_words(&self) -> usize {
