@@ -20,6 +20,7 @@ __all__ = [
     "Contest",
     "Decoder",
     "Derivation",
+    "Examples",
     "Expectation",
     "Forests",
     "LanguageModel",
@@ -47,6 +48,7 @@ __all__ = [
     "Update",
     "Walker",
     "__version__",
+    "error_update",
     "estimate_lm",
     "fast_align",
     "import_cdec_grammar",
@@ -54,6 +56,7 @@ __all__ = [
     "line_limit",
     "line_too_long",
     "make_classes",
+    "margin_update",
     "parse_links",
     "permutation",
     "read_cdec",
@@ -329,6 +332,8 @@ class Metric:
     @staticmethod
     def ratio(*, scale: float = 100.0, higher: bool = False) -> Metric: ...
     @staticmethod
+    def blend(parts: Sequence[tuple[Metric, float]]) -> Metric: ...
+    @staticmethod
     def python(metric: object) -> Metric: ...
     def prepared(self, function: Callable[[str], str]) -> Metric: ...
     @property
@@ -373,12 +378,12 @@ class Selector:
     def hope_fear(
         oracle: tuple[float, float],
         prediction: tuple[float, float],
-        oracle_k: int = 0,
-        k: int = 0,
+        oracle_among: tuple[int, bool, bool],
+        counted: tuple[int, bool, bool],
         pinned: Sequence[float] | None = None,
     ) -> Selector: ...
     @staticmethod
-    def lists(n: int, model: bool, k: int) -> Selector: ...
+    def lists(n: int, model: bool, counted: tuple[int, bool, bool]) -> Selector: ...
     @staticmethod
     def pairs(samples: int, threshold: float, keep: int) -> Selector: ...
     @staticmethod
@@ -386,7 +391,13 @@ class Selector:
     @staticmethod
     def against(margin: float) -> Selector: ...
     @staticmethod
-    def bounded(inner: Selector, bound: float, price: float, k: int) -> Selector: ...
+    def bounded(
+        inner: Selector,
+        bound: float,
+        price: float,
+        counted: tuple[int, bool, bool],
+        by_cost: bool,
+    ) -> Selector: ...
     @staticmethod
     def python(
         choose: Callable[
@@ -407,12 +418,19 @@ class Update:
         c: float, epsilon: float, epsilon_bound: float, moves: int, planes: int
     ) -> Update: ...
     @staticmethod
-    def perceptron(rate: float, mean: bool = False, checked: bool = True) -> Update: ...
+    def perceptron(rate: float, mean: bool = False, when: str = "wrong") -> Update: ...
     @staticmethod
     def arow(r: float, rate: float, variance: float, linear: bool) -> Update: ...
     @staticmethod
     def gradient(
-        loss: str, rate: str, eta: float, l1: float, l2: float, anchor: Sequence[float] = ...
+        loss: str,
+        rate: str,
+        eta: float,
+        l1: float,
+        l2: float,
+        anchor: Sequence[float] = ...,
+        *,
+        phrasal: bool = False,
     ) -> Update: ...
     @staticmethod
     def python(rule: object) -> Update: ...
@@ -438,7 +456,10 @@ class Learner:
         batch: int = 1,
         seed: int = 0,
         averaged: bool = True,
+        idle: bool = True,
         names: Sequence[str] | None = None,
+        unit: float = 1.0,
+        paces: Sequence[float] | None = None,
     ) -> Self: ...
     def run(self, order: NDArray[np.uint32], epoch: int) -> dict[str, Any]: ...
     @overload
@@ -470,6 +491,7 @@ class Learner:
     @property
     def average(self) -> NDArray[np.float64]: ...
     def restart_average(self) -> None: ...
+    def end_epoch(self) -> None: ...
     def slow_down(self, factor: float) -> None: ...
     def set_weights(self, weights: NDArray[np.float64]) -> None: ...
     def state(self) -> dict[str, NDArray[np.float64]]: ...
@@ -554,6 +576,30 @@ class Expectation:
         corpus: bool = False,
         threads: int = 0,
     ) -> tuple[float, NDArray[np.float64]]: ...
+
+def margin_update(
+    pools: Pools,
+    table: Table,
+    metric: Metric,
+    weights: NDArray[np.float64],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    normalise: bool,
+    strength: float,
+    tolerance: float,
+    passes: int,
+) -> tuple[NDArray[np.float64], float, float, int, float]: ...
+def error_update(
+    pools: Pools,
+    table: Table,
+    metric: Metric,
+    weights: NDArray[np.float64],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+    normalise: bool,
+    strength: float,
+    sharpness: float,
+    tolerance: float,
+    passes: int,
+) -> tuple[NDArray[np.float64], float, float, int, float]: ...
 
 # Word alignment
 
@@ -831,6 +877,7 @@ class Translator:
         details: int = 0,
         markup: str = "none",
         unique: bool = False,
+        changes: Sequence[Sequence[tuple[str, float]]] | None = None,
     ) -> list[Translation]: ...
     def nbest(
         self,
@@ -840,6 +887,7 @@ class Translator:
         threads: int = 0,
         links: bool = False,
         markup: str = "none",
+        changes: Sequence[Sequence[tuple[str, float]]] | None = None,
     ) -> Pools: ...
     def force(
         self,
@@ -936,6 +984,47 @@ class Step:
     def links(self) -> list[tuple[int, int]]: ...
     @property
     def origin(self) -> str: ...
+
+# Examples of local training
+
+@final
+class Examples:
+    def __new__(cls) -> Self: ...
+    def __len__(self) -> int: ...
+    @staticmethod
+    def write(
+        path: str | PathLike[str],
+        ids: Sequence[int],
+        sources: Sequence[str],
+        references: Sequence[Sequence[str]],
+        pools: Pools,
+        table: Table | None,
+    ) -> tuple[int, int, int]: ...
+    def add(self, path: str | PathLike[str], checksum: int, removed: Sequence[int]) -> None: ...
+    def files(self, ids: Sequence[int]) -> list[str | None]: ...
+    def remove(self, ids: Sequence[int]) -> int: ...
+    def merge(
+        self, files: Sequence[str | PathLike[str]], path: str | PathLike[str]
+    ) -> tuple[int, int, int]: ...
+    def replace(self, files: Sequence[str | PathLike[str]], path: str | PathLike[str]) -> None: ...
+    @property
+    def ids(self) -> NDArray[np.uint64]: ...
+    @property
+    def sizes(self) -> list[tuple[str, int, int, int, int]]: ...
+    @property
+    def counts(self) -> tuple[int, int]: ...
+    def terms(self, sentence: str) -> list[tuple[str, float, float]]: ...
+    def near(
+        self,
+        sentence: str,
+        k: int,
+        candidates: Sequence[int] | None = None,
+        leave_out: bool = False,
+    ) -> list[tuple[int, float, str, list[str]]]: ...
+    def lists(
+        self, ids: Sequence[int], texts: bool = False
+    ) -> tuple[Pools, Table | None, list[str], list[list[str]]]: ...
+    def sources(self, ids: Sequence[int]) -> list[str]: ...
 
 # Structured learning
 

@@ -18,6 +18,7 @@ from tunesmith.learn import gains, selectors, updates
 from tunesmith.learn.baselines import Grid, RandomSearch
 from tunesmith.learn.gains import Gain
 from tunesmith.learn.linesearch import LineSearch
+from tunesmith.learn.local import ErrorUpdate, MarginUpdate
 from tunesmith.learn.losses import Loss
 from tunesmith.learn.online import Learner, Online, Regime, Schedule
 from tunesmith.learn.options import (
@@ -68,19 +69,30 @@ History = Annotated[
 ]
 GainScale = Annotated[
     gains.Scale,
-    Doc("what gains are multiplied by: 1, the sentence's length, or that with background"),
+    Doc(
+        "what gains are multiplied by: 1, the sentence's length, or that with background; "
+        "none: the last where gains are over a background, else 1"
+    ),
 ]
 Average = Annotated[
-    Literal["all", "epoch", "none"],
-    Doc("what is proposed: the mean of all passes, of the last, or the weights as they are"),
+    Literal["all", "updates", "epoch", "none"],
+    Doc(
+        "what is proposed: the mean of all steps, of those that changed something, of the last "
+        "pass, or the weights as they are"
+    ),
 ]
 LargestStep = Annotated[Amount, Doc("C, the largest step; 0: as large as it takes")]
 Oracle = Annotated[
     selectors.Oracle, Doc("y+: hope, lowest cost among the k best, lowest cost of all")
 ]
 Prediction = Annotated[selectors.Prediction, Doc("y-: fear, the model's best, highest cost")]
-Candidates = Annotated[Whole, Doc("candidates of a sentence; 0: all of them")]
+Candidates = Annotated[
+    Whole, Doc("candidates of a sentence's list; 0: all of them; forests are searched whole")
+]
+Unique = Annotated[bool, Doc("candidates are strings, each with its best derivation")]
+Take = Annotated[Literal["best", "last"], Doc("the round that counts: the best on lists, or last")]
 Spread = Annotated[Bound, Doc("B, which scores of a sentence may differ by at most")]
+ByCost = Annotated[bool, Doc("multiply B by the cost of the candidate that it is about")]
 Price = Annotated[Positive, Doc("D, the largest step for the bounds")]
 Passes = Annotated[Count, Doc("passes over the sentences at most")]
 Rounds = Annotated[Count, Doc("rounds at most")]
@@ -106,6 +118,7 @@ PairGain = Annotated[
     Doc("what a hypothesis is worth: alone, or within the corpus"),
 ]
 Sharpness = Annotated[Positive, Doc("how sharply p ∝ exp(α s) prefers high scores")]
+Normalise = Annotated[bool, Doc("count features in units of their spread within lists")]
 
 
 def preset(make: Callable[..., Tuner]) -> Callable[..., Tuner]:
@@ -151,6 +164,7 @@ def pro(
     interpolate: Interpolate = 0.2,
     l2: Ridge = 1e-4,
     gain: PairGain = "context",
+    take: Take = "best",
 ) -> Tuner:
     """Pairwise ranking optimisation: sampled pairs, logistic regression.
 
@@ -160,13 +174,14 @@ def pro(
     Hopkins & May 2011. Deviations: a pair and its mirror image have the same loss, so only one of
     the two is kept; and 12 rounds of ψ = 0.2 stand for many of the paper's ψ = 0.1 with a decoding
     between each; the first half of the rounds draw 500 pairs only, because the most different of
-    5,000 are too rare a kind for some models (the best round counts; `first=5000` as in the paper);
-    `gain=context`, because BLEU+1 does not know what lengths the corpus needs (`gain=sentence`).
+    5,000 are too rare a kind for some models (`first=5000` as in the paper); the best round counts,
+    in the paper the last (`take=last`); `gain=context`, because BLEU+1 does not know what lengths
+    the corpus needs (`gain=sentence`).
     """
     late, early = (
         selectors.Pairs(drawn, threshold, keep) for drawn in (samples, min(first, samples))
     )
-    return Ranking(late, rounds, interpolate, l2, gain == "context", early)
+    return Ranking(late, rounds, interpolate, l2, gain == "context", early, take)
 
 
 @preset
@@ -176,7 +191,9 @@ def kbmira(
     passes: Passes = 60,
     decay: Decay = 0.999,
     gain: GainName = "background",
+    history: History = "1best",
     gain_scale: GainScale = "background",
+    average: Average = "epoch",
     shuffle: Shuffle = True,
 ) -> Tuner:
     """Batch k-best MIRA: hope/fear passes over all lists, the best pass's average.
@@ -185,16 +202,18 @@ def kbmira(
     length; each pass proposes the average of its weights, the one with the best corpus score is
     kept.
 
-    Cherry & Foster 2012. C is twice Moses' default: on its lists that gains 0.2 BLEU in tuning and
-    loses nothing on held-out folds.
+    Cherry & Foster 2012. Deviations from Moses' program: C is twice its default: on its lists that
+    gains 0.2 BLEU in tuning and loses nothing on held-out folds. The model's best goes to the
+    background, there the hope (`history=oracle`). The average is that of a pass, there that of all
+    updates since the first (`average=updates`).
     """
     return Online(
         learner=Learner(
             selector=selectors.HopeFear(),
             update=updates.PassiveAggressive(c),
-            gain=Gain(gain, decay, scale=gain_scale),
+            gain=Gain(gain, decay, history, gain_scale),
         ),
-        schedule=Schedule(passes=passes, shuffle=shuffle, average="epoch"),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         follow=False,
     )
 
@@ -287,11 +306,12 @@ def mira(
     oracle: Oracle = "M-C",
     prediction: Prediction = "M+C",
     k: Candidates = 500,
+    unique: Unique = True,
     passes: Passes = 20,
     gain: GainName = "context",
     decay: Decay = 0.9,
     history: History = "1best",
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -301,11 +321,12 @@ def mira(
     oracle: M-C, LU, MB; prediction: M+C, PB, MC. k=0 takes all candidates, of a live decoder
     50,000, as MB does.
 
-    Eidelman 2012; Crammer et al. 2006.
+    Eidelman 2012; Crammer et al. 2006. Deviations: C is a third of the paper's 0.01; one learner
+    sees all sentences, where the paper mixes the weights of several (`--regime shards=N`).
     """
     return Online(
         learner=Learner(
-            selector=selectors.HopeFear(oracle, prediction, k),
+            selector=selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
             update=updates.PassiveAggressive(c),
             gain=Gain(gain, decay, history, gain_scale),
         ),
@@ -327,9 +348,9 @@ def mira_hildreth(
     gain: GainName = "context",
     decay: Decay = 0.9,
     history: History = "1best",
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     scale_update: Annotated[
-        bool, Doc("multiply steps by the oracle's gain"), OnlyWith("learner", ("mira",))
+        bool, Doc("multiply steps by the oracle's sentence BLEU"), OnlyWith("learner", ("mira",))
     ] = False,
     rate: Rate | None = None,
     decrease: Annotated[Part, Doc("what the learning rate is multiplied by after each pass")] = 1.0,
@@ -344,16 +365,16 @@ def mira_hildreth(
 
     min ½‖w' - w‖² + C Σξ_j subject to w'·Δf_j >= l_j - ξ_j over all pairs of n hopes and n fears,
     or over the model's, hopes' and fears' lists against the best hope. `scale_update` multiplies
-    the step by the oracle's gain, `decrease` the learning rate after each pass; `stop` ends when in
-    three passes no weight moved by more (Moses used 0.01). `learner=perceptron` has neither `c` nor
-    `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
+    the step by the oracle's plain gain in [0, 1], `decrease` the learning rate after each pass;
+    `stop` ends when in three passes no weight moved by more (Moses used 0.01). `learner=perceptron`
+    has neither `c` nor `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
 
     Hasler, Haddow & Koehn 2011.
     """
     if rate is None:
         rate = 0.01 if learner == "perceptron" else 1.0
     rule = (
-        updates.Perceptron(rate)
+        updates.Perceptron(rate, mean=True, when="loss")
         if learner == "perceptron"
         else updates.Hildreth(c, rate, scale_update)
     )
@@ -374,12 +395,13 @@ def mira_cp(
     *,
     c: LargestStep = C,
     k: Candidates = 500,
+    unique: Unique = True,
     passes: Passes = 20,
     max_iter: Moves = 100,
     epsilon: Violation = 1e-4,
     gain: GainName = "context",
     decay: Decay = 0.9,
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -391,7 +413,7 @@ def mira_cp(
     """
     return Online(
         learner=Learner(
-            selector=selectors.HopeFear(k=k),
+            selector=selectors.HopeFear(k=k, unique=unique, whole_forests=True),
             update=updates.CuttingPlane(c, epsilon, max_iter=max_iter),
             gain=Gain(gain, decay, scale=gain_scale),
         ),
@@ -405,12 +427,16 @@ def rm(
     *,
     c: LargestStep = C,
     bound: Spread = 30.0,
+    by_cost: ByCost = False,
     price: Price = C,
+    oracle: Oracle = "M-C",
+    prediction: Prediction = "M+C",
     k: Candidates = 500,
+    unique: Unique = True,
     passes: Passes = 20,
     gain: GainName = "context",
     decay: Decay = 0.9,
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -424,16 +450,25 @@ def rm(
     1 shrinks weights whose scores spread further. price is D; the paper has C = D = 0.01, and
     D = 0.1 for sparse features.
 
-    Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper.
+    Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper; `by_cost` is its
+    footnote on costs. Deviations: C, D and B as told; candidates for the bounds are the k best
+    strings, of forests too.
     """
     return Online(
         learner=Learner(
-            selector=selectors.Bounded(selectors.HopeFear(k=k), bound, price, k),
+            selector=selectors.Bounded(
+                selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
+                bound,
+                price,
+                k,
+                unique,
+                by_cost,
+            ),
             update=updates.PassiveAggressive(c),
             gain=Gain(gain, decay, scale=gain_scale),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
-        k=k or WHOLE,
+        k=WHOLE if oracle == "MB" else k or WHOLE,
     )
 
 
@@ -442,15 +477,19 @@ def rm_cp(
     *,
     c: LargestStep = C,
     bound: Spread = 30.0,
+    by_cost: ByCost = False,
     price: Price = C,
+    oracle: Oracle = "M-C",
+    prediction: Prediction = "M+C",
     k: Candidates = 500,
+    unique: Unique = True,
     passes: Passes = 20,
     max_iter: Moves = 100,
     epsilon: Violation = 1e-4,
     epsilon_bound: Annotated[Amount, Doc("the same for the bounds")] = 1e-4,
     gain: GainName = "context",
     decay: Decay = 0.9,
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -460,16 +499,23 @@ def rm_cp(
     weights stop changing. bound is that of `rm`: with the default of 30 the result equals that of
     `mira-cp` unless the scores of a list spread over more than 30.
 
-    Eidelman, Marton & Resnik 2013.
+    Eidelman, Marton & Resnik 2013. Deviations: those of `rm`.
     """
     return Online(
         learner=Learner(
-            selector=selectors.Bounded(selectors.HopeFear(k=k), bound, price, k),
+            selector=selectors.Bounded(
+                selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
+                bound,
+                price,
+                k,
+                unique,
+                by_cost,
+            ),
             update=updates.CuttingPlane(c, epsilon, epsilon_bound, max_iter),
             gain=Gain(gain, decay, scale=gain_scale),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
-        k=k or WHOLE,
+        k=WHOLE if oracle == "MB" else k or WHOLE,
     )
 
 
@@ -481,6 +527,10 @@ def adagrad(
     ] = "logistic",
     eta: Eta = 0.02,
     l1: Annotated[Amount, Doc("λ of the L1 penalty, which makes weights zero")] = 0.1,
+    shrink: Annotated[
+        Literal["exact", "phrasal"],
+        Doc("L1 after every step, or of what a step touches and of all after a pass"),
+    ] = "exact",
     l2: Ridge = 0.0,
     samples: Annotated[Samples, OnlyWith("loss", ("logistic", "hinge"))] = 5000,
     threshold: Annotated[Threshold, OnlyWith("loss", ("logistic", "hinge"))] = 0.05,
@@ -500,8 +550,10 @@ def adagrad(
     15 pairs of each of 20 sentences. Idle features cost nothing. `loss=expected` follows the
     gradient of the expected gain instead of pairs. A live decoder makes lists of `k`.
 
-    Green et al. 2013; Duchi et al. 2011. Deviation: `gain=context`, with which the hierarchical
-    model ends 0.2 BLEU higher than with the paper's `sentence`.
+    Green et al. 2013; Duchi et al. 2011. Deviations: `gain=context`, with which the hierarchical
+    model ends 0.2 BLEU higher than with the paper's `sentence`. L1 is exact, as if applied after
+    each step, and removes rare features that the paper's program keeps: `shrink=phrasal` shrinks
+    the weights that a step touches, all once after a pass, and counts each pair twice.
     """
     name: Loss = "linear" if loss == "expected" else loss
     selector = (
@@ -511,7 +563,9 @@ def adagrad(
     )
     return Online(
         learner=Learner(
-            selector=selector, update=updates.AdaGrad(name, eta, l1, l2), gain=Gain(gain)
+            selector=selector,
+            update=updates.AdaGrad(name, eta, l1, l2, shrink == "phrasal"),
+            gain=Gain(gain),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         regime=Regime(batch=20),
@@ -529,7 +583,7 @@ def arow(
     passes: Passes = 20,
     gain: GainName = "context",
     decay: Decay = 0.9,
-    gain_scale: GainScale = "one",
+    gain_scale: GainScale | None = None,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -577,7 +631,7 @@ def perceptron(
     return Online(
         learner=Learner(
             selector=selectors.HopeFear(oracle, prediction, beta=beta),
-            update=updates.Perceptron(rate),
+            update=updates.Perceptron(rate, mean=True),
             gain=Gain(gain),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
@@ -628,12 +682,12 @@ def maxforce(
     Yu et al. 2013; Huang, Fayong & Guo 2012; Zhao & Huang 2013 for batches; references as in Liu &
     Huang 2014, figure 6. Deviations: learning starts from given weights, so `rate` is small; which
     references can be reached is found anew at each visit, because the table limit depends on the
-    weights. Voted weights are not offered: a vote would translate each sentence with the weights
-    after every step. Their average weighs each by how long it survived, as the vote does, and is
-    its usual stand-in (Freund & Schapire 1999; Collins 2002).
+    weights. Voted weights are not offered: hardly any weights survive a visit, and votes of a few
+    were worse than the average (docs/maxforce.md), which weighs each by how long it survived, as
+    the vote does (Freund & Schapire 1999; Collins 2002).
     """
     rule: updates.Update = (
-        updates.Perceptron(rate, mean=True, checked=update != "unchecked")
+        updates.Perceptron(rate, mean=True, when="always" if update == "unchecked" else "wrong")
         if learner == "perceptron"
         else updates.Hildreth(c)
     )
@@ -662,14 +716,15 @@ def rampion(
     eta: Eta = 1e-4,
     l2: Ridge = 1e-3,
     gain_scale: GainScale = "one",
+    take: Take = "best",
 ) -> Tuner:
     """Ramp loss: hopes fixed, sub-gradient passes over the fears, repeated.
 
     min_w Σ -max(s - c) + max(s + c) + l2/2 ‖w - w0‖² by the concave-convex procedure.
 
-    Gimpel & Smith 2012.
+    Gimpel & Smith 2012. Deviation: the best round counts, in the paper the last (`take=last`).
     """
-    return Ramp(rounds, passes, eta, l2, Gain(scale=gain_scale))
+    return Ramp(rounds, passes, eta, l2, Gain(scale=gain_scale), take)
 
 
 @preset
@@ -692,6 +747,46 @@ def risk(
     Smith & Eisner 2006.
     """
     return Risk(alpha, anneal, steps, iterations, l2, objective)
+
+
+@preset
+def mbuu(
+    *,
+    strength: Annotated[Amount, Doc("λ, how much the loss counts; 0 changes nothing")] = 0.018,
+    normalise: Normalise = False,
+    tolerance: Annotated[Positive, Doc("duality gap to stop at, relative to the loss")] = 1e-3,
+) -> Tuner:
+    """Margin based ultraconservative update: weights for one sentence, near those of all.
+
+    min ½‖W - W_b‖² + λ/K Σ_j max_n (l_jn - W·Δh_jn) over K lists, W_b the start weights; exact
+    dual with a simplex of mass λ/K for each list.
+
+    Liu et al. 2012. Deviations: the weights are scaled so that the mean standard deviation of
+    scores within a list is 1, because λ depends on their size; l_jn is the difference of sentence
+    gains (BLEU+1) alone, where the paper's follow a background; the oracle is the best gain of the
+    list, among equals the model's best.
+    """
+    return MarginUpdate(strength, normalise, tolerance)
+
+
+@preset
+def ebuu(
+    *,
+    strength: Annotated[Amount, Doc("λ, how much the error counts; 0 changes nothing")] = 0.06,
+    alpha: Sharpness = 1.0,
+    normalise: Normalise = False,
+    tolerance: Annotated[Positive, Doc("move to stop at, relative to the largest")] = 1e-2,
+) -> Tuner:
+    """Error rate based ultraconservative update: weights for one sentence, near those of all.
+
+    min ½‖W - W_b‖² + λ/K Σ_j Σ_e Err(e) P_α(e | f_j; W) over K lists, P_α ∝ exp(α W·h), W_b the
+    start weights, Err = -gain (BLEU+1).
+
+    Liu et al. 2012. Deviations: the scale of the weights as in `mbuu`; spectral projected gradient
+    where the paper has gradient descent, with the same starting point, W_b. The paper does not
+    give its α.
+    """
+    return ErrorUpdate(strength, alpha, normalise, tolerance)
 
 
 @preset

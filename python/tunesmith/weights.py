@@ -56,6 +56,10 @@ class Weights(Mapping[str, float]):
             file = values.file
         self.file: str | None = file
         """The file they were read from, for messages."""
+        self.constants: frozenset[str] = (
+            values.constants if isinstance(values, Weights) else frozenset()
+        )
+        """Names that a decoder added, which lists may lack."""
 
     @classmethod
     def from_vector(
@@ -112,6 +116,12 @@ class Weights(Mapping[str, float]):
         """Return a copy with some weights replaced."""
         new = Weights(self, self.meta)
         new._values |= values
+        return new
+
+    def with_constants(self, values: Mapping[str, float]) -> Weights:
+        """Return a copy with weights that a decoder sets itself."""
+        new = self.replaced(values)
+        new.constants |= values.keys()
         return new
 
     def change(self, before: Weights) -> float:

@@ -120,7 +120,7 @@ def test_more_workers_than_learners_and_more_learners_than_workers() -> None:
 def test_a_run_that_stopped_goes_on_with_other_workers(preset: str) -> None:
     task, tuner = task_of(learnable(2), "bleu"), split(make_tuner(preset, QUICK[preset]))
     whole = list(tuner.epochs(task, START, 3, None))
-    for done in (1, len(whole) - 1):
+    for done in {1, len(whole) - 1} - {0}:
         apart = replace(task, engine=Pickling(2))
         rest = list(tuner.epochs(apart, START, 3, whole[done - 1].state))
         assert [each.number for each in rest] == [each.number for each in whole[done:]]

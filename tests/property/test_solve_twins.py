@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,14 +35,14 @@ Shape = tuple[list[int], int, str, bool, int]
 ONE_PASS = Schedule(passes=1, average="none")
 
 
-def made(shape: Shape) -> tuple[Pools, Lists, Array, str]:
+def made(shape: Shape, strings: int = 0) -> tuple[Pools, Lists, Array, str]:
     sizes, features, metric, sparse, seed = shape
     rng = np.random.default_rng(seed)
-    pools = counted(rng, sizes, features, metric=metric, sparse=sparse)
+    pools = counted(rng, sizes, features, metric=metric, sparse=sparse, strings=strings)
     return pools, Lists.of(pools, metric), rng.normal(size=features), metric
 
 
-AVERAGES: tuple[Average, ...] = ("none", "all", "epoch")
+AVERAGES: tuple[Average, ...] = ("none", "all", "epoch", "updates")
 
 
 def same(
@@ -87,6 +89,31 @@ def test_mira_equals_its_twin_for_every_oracle_and_prediction(
 
 
 @few
+@given(shapes, st.sampled_from(["M-C", "LU"]), st.sampled_from(["M+C", "PB"]), st.integers(0, 3))
+def test_mira_on_unique_strings_equals_its_twin(
+    shape: Shape, oracle: str, prediction: str, k: int
+) -> None:
+    pools, lists, weights, metric = made(shape, strings=3)
+    texts = texts_of(pools)
+
+    def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
+        f = lists.features[sentence]
+        a, b = selecting.hope_fear(f @ w, gain, oracle, prediction, k, texts[sentence])
+        return updating.passive_aggressive(w, [(f[a] - f[b], gain[a] - gain[b])], 0.05), a
+
+    selector = selectors.HopeFear(oracle, prediction, k, unique=True)  # type: ignore[arg-type]
+    twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
+    tuner = online(selector, updates.PassiveAggressive(0.05))
+    same(tuner, pools, metric, weights, lambda average: twin)
+
+
+def texts_of(pools: Pools) -> list[list[str]]:
+    starts = pools.core.starts.tolist()
+    texts = pools.core.texts(np.arange(pools.hypotheses))
+    return [list(texts[a:b]) for a, b in pairwise(starts)]
+
+
+@few
 @given(shapes, st.sampled_from(["one", "length", "background"]), st.sampled_from(range(4)))
 def test_gains_in_context_equal_their_twins(shape: Shape, scale: Scale, kind: int) -> None:
     pools, lists, weights, metric = made(shape)
@@ -115,17 +142,18 @@ def test_gains_in_context_equal_their_twins(shape: Shape, scale: Scale, kind: in
 
 
 @few
-@given(shapes, st.sampled_from([0.2, 1.0, 5.0]))
-def test_relative_margin_equals_its_twin(shape: Shape, bound: float) -> None:
+@given(shapes, st.sampled_from([0.2, 1.0, 5.0]), st.booleans())
+def test_relative_margin_equals_its_twin(shape: Shape, bound: float, by_cost: bool) -> None:
     pools, lists, weights, metric = made(shape)
 
     def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
         f = lists.features[sentence]
         a, b = selecting.hope_fear(f @ w, gain)
         difference = gain[a] - gain[b]
-        return updating.relative_margin(w, f, a, b, difference, 0.05, bound, 0.02), a
+        costs = 1.0 - np.clip(gain, 0.0, 1.0) if by_cost else None
+        return updating.relative_margin(w, f, a, b, difference, 0.05, bound, 0.02, costs), a
 
-    selector = selectors.Bounded(selectors.HopeFear(), bound, 0.02)
+    selector = selectors.Bounded(selectors.HopeFear(), bound, 0.02, by_cost=by_cost)
     tuner = online(selector, updates.PassiveAggressive(0.05))
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
     same(tuner, pools, metric, weights, lambda average: twin)
@@ -217,16 +245,19 @@ def test_arow_equals_its_twin(shape: Shape, linear: bool, r: float) -> None:
 
 
 @few
-@given(shapes)
-def test_perceptron_equals_its_twin(shape: Shape) -> None:
+@given(shapes, st.sampled_from(["PB", "M+C"]), st.booleans())
+def test_perceptron_equals_its_twin(shape: Shape, prediction: str, loss: bool) -> None:
     pools, lists, weights, metric = made(shape)
 
     def rule(w: Array, epoch: int, sentence: int, gain: Array) -> tuple[Array, int]:
         f = lists.features[sentence]
-        a, b = selecting.hope_fear(f @ w, gain, "M-C", "PB")
-        return w + (0.1 * (f[a] - f[b]) if gain[a] > gain[b] else 0.0), a
+        a, b = selecting.hope_fear(f @ w, gain, "M-C", prediction)
+        x, better = f[a] - f[b], gain[a] - gain[b]
+        counts = better > 0.0 and (w @ x < better if loss else w @ x <= 0.0)
+        return w + (0.1 * x if counts else 0.0), a
 
-    tuner = online(selectors.HopeFear("M-C", "PB"), updates.Perceptron(0.1))
+    selector = selectors.HopeFear("M-C", prediction)  # type: ignore[arg-type]
+    tuner = online(selector, updates.Perceptron(0.1, when="loss" if loss else "wrong"))
     twin = learn(lists, rule, gaining.SentenceGain(lists), weights, 3, 7)
     same(tuner, pools, metric, weights, lambda average: twin)
 
@@ -264,6 +295,53 @@ def test_lazy_regularisation_equals_the_eager_one(
     native = passes_of(tuner, task_of(pools, metric), weights, 7)
     for found, wanted in zip(native, twin, strict=True):
         np.testing.assert_allclose(found, wanted.none, rtol=1e-9, atol=1e-9)
+
+
+@few
+@given(shapes, st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.05, 0.3)]))
+def test_the_l1_of_phrasal_shrinks_what_a_step_touches_and_all_at_the_end_of_a_pass(
+    shape: Shape, strengths: tuple[float, float]
+) -> None:
+    pools, lists, weights, metric = made((*shape[:3], True, shape[4]))
+    l1, l2 = strengths
+    squares = np.zeros(len(weights))
+    w = weights.copy()
+
+    def shrink(touched: npt.NDArray[np.bool_]) -> None:
+        size = np.where(squares > 0, 0.1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
+        size = np.where(touched, size, 0.0)
+        w[:] = np.maximum(1.0 - size * l2, 0.0) * w
+        w[:] = np.sign(w) * np.maximum(np.abs(w) - size * l1, 0.0)
+
+    wanted = []
+    for epoch in (1, 2, 3):
+        rows = 0
+        for sentence in visiting_order(7, epoch, len(lists.features)):
+            f, gain = lists.features[sentence], gaining.SentenceGain(lists)
+            if not len(f):
+                continue
+            stream = Stream(7, epoch, sentence)
+            pairs = selecting.sampled_pairs(gain(sentence), stream, 20, 0.05, 5)
+            gradient = np.zeros(len(w))
+            for a, b in pairs:
+                x = f[a] - f[b]
+                # The pair and its mirror image.
+                gradient += 2.0 * updating.logistic_slope(float(w @ x), 0.0) * x
+            rows += len(pairs)
+            squares += gradient**2
+            touched = gradient != 0.0
+            w[touched] -= 0.1 * gradient[touched] / np.sqrt(squares[touched])
+            shrink(touched)
+        shrink(np.ones(len(w), dtype=bool))
+        wanted.append(w.copy())
+        if not rows:
+            break
+    tuner = online(
+        selectors.Pairs(20, 0.05, 5), updates.AdaGrad("logistic", 0.1, l1, l2, phrasal=True)
+    )
+    native = [epoch.weights for epoch in tuner.epochs(task_of(pools, metric), weights, 7, None)]
+    for found, expected in zip(native, wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @few

@@ -137,8 +137,12 @@ def counted(
     metric: str = "wer",
     coarse: bool = False,
     sparse: bool = False,
+    strings: int = 0,
 ) -> Pools:
-    """Return lists with random features and random whole-numbered statistics of a metric."""
+    """Return lists with random features and random whole-numbered statistics of a metric.
+
+    With `strings`, there are no more than so many different ones.
+    """
     total = int(sum(sizes))
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if coarse:
@@ -152,9 +156,10 @@ def counted(
         present = rng.random((total, features)) < 0.5
         rows = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
         given = (rows, np.nonzero(present)[1], values[present])
-    texts = [f"text {i}" for i in range(total)]
+    kinds = np.arange(total) % (strings or max(total, 1))
+    texts = [f"text {i}" for i in kinds]
     pools = Pools.from_arrays(given, starts, names, texts)
-    pools.set_statistics(metric, statistics(rng, total, metric))
+    pools.set_statistics(metric, statistics(rng, total, metric)[kinds])
     return pools
 
 

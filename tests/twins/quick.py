@@ -31,6 +31,9 @@ QUICK: dict[str, dict[str, Any]] = {
     "maxforce": {"passes": 3},
     "rampion": {"rounds": 4, "passes": 2},
     "risk": {"steps": 3, "iterations": 10},
+    # Far enough to matter on a dozen lists.
+    "mbuu": {"strength": 5.0},
+    "ebuu": {"strength": 50.0},
     "random": {"tries": 100},
     "grid": {"points": 5, "budget": 50, "rounds": 3},
 }

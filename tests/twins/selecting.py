@@ -13,22 +13,39 @@ ORACLES = {"M-C": (1, 1), "LU": (0, 1), "MB": (0, 1)}
 PREDICTIONS = {"M+C": (1, 1), "PB": (1, 0), "MC": (0, 1)}
 
 
-def ranked(scores: Array, gains: Array, model: float, gain: float, k: int = 0) -> list[int]:
-    """Return candidates by `model·s + gain·G`, ties by score, then by place; of the k best."""
+def ranked(
+    scores: Array,
+    gains: Array,
+    model: float,
+    gain: float,
+    k: int = 0,
+    texts: Sequence[str] | None = None,
+) -> list[int]:
+    """Return candidates by `model·s + gain·G`, ties by score, then by place; of the k best.
+
+    With `texts`, these are the best derivations of k different ones.
+    """
     places = sorted(range(len(scores)), key=lambda y: (-scores[y], y))
+    if texts is not None:
+        places = unique(places, texts, len(places))
     places = sorted(places[:k] if k else places)
     value = model * scores + gain * gains
     return sorted(places, key=lambda y: (-value[y], -scores[y], y))
 
 
 def hope_fear(
-    scores: Array, gains: Array, oracle: str = "M-C", prediction: str = "M+C", k: int = 0
+    scores: Array,
+    gains: Array,
+    oracle: str = "M-C",
+    prediction: str = "M+C",
+    k: int = 0,
+    texts: Sequence[str] | None = None,
 ) -> tuple[int, int]:
-    """Return y+ and y- of Eidelman 2012, eq. 3."""
+    """Return y+ and y- of Eidelman 2012, eq. 3; with `texts` among different ones."""
     model, gain = ORACLES[oracle]
-    better = ranked(scores, gains, model, gain, 0 if oracle == "MB" else k)[0]
+    better = ranked(scores, gains, model, gain, 0 if oracle == "MB" else k, texts)[0]
     model, gain = PREDICTIONS[prediction]
-    return better, ranked(scores, gains, model, -gain, k)[0]
+    return better, ranked(scores, gains, model, -gain, k, texts)[0]
 
 
 def unique(places: Sequence[int], texts: Sequence[str], n: int) -> list[int]:

@@ -35,10 +35,13 @@ class Pass:
     """The mean of the weights after every step so far."""
     epoch: Array
     """The mean of the weights after every step of the pass."""
+    updates: Array
+    """The mean of the weights after every step so far that changed them."""
 
     def proposed(self, average: str) -> Array:
         """Return what is proposed with an average of this name."""
-        return {"none": self.none, "all": self.all, "epoch": self.epoch}[average]
+        found: Array = getattr(self, average)
+        return found
 
 
 def learn(
@@ -56,7 +59,7 @@ def learn(
     `average` is what a pass proposes, which gains in context hear of. A rule that moves weights
     without constraints says with `updates` how many it has met: a pass without any is the last.
     """
-    found, seen = list[Pass](), list[Array]()
+    found, seen, changed = list[Pass](), list[Array](), list[Array]()
     for epoch in range(1, passes + 1):
         before, met, first = weights, updates() if updates else 0, len(seen)
         for sentence in visiting_order(seed, epoch, len(lists.features)):
@@ -64,10 +67,20 @@ def learn(
             if not len(features):
                 continue
             best = int(np.argmax(features @ weights))
+            old = weights
             weights, oracle = rule(weights, epoch, sentence, gain(sentence))
             gain.observe(sentence, best, oracle)
             seen.append(weights)
-        found.append(Pass(weights, np.mean(seen, axis=0), np.mean(seen[first:], axis=0)))
+            if (weights != old).any():
+                changed.append(weights)
+        found.append(
+            Pass(
+                weights,
+                np.mean(seen, axis=0),
+                np.mean(seen[first:], axis=0),
+                np.mean(changed, axis=0) if changed else weights,
+            )
+        )
         gain.end_epoch(found[-1].proposed(average))
         if moved(before, weights) <= STILL or (updates and updates() == met):
             break

@@ -25,18 +25,22 @@ def passive_aggressive(w: Array, rows: Sequence[Row], c: float) -> Array:
 
 def relative_margin(
     w: Array, features: Array, better: int, worse: int, gain: float,
-    c: float, bound: float, price: float,
+    c: float, bound: float, price: float, costs: Array | None = None,
 ) -> Array:  # fmt: skip
-    """Return w after RM-PA: the MIRA step, then each bound under the weights it finds."""
+    """Return w after RM-PA: the MIRA step, then each bound under the weights it finds.
+
+    With `costs`, the bound of a candidate is multiplied by its own.
+    """
+    bounds = bound * (np.ones(len(features)) if costs is None else costs)
     w = passive_aggressive(w, [(features[better] - features[worse], gain)], c)
     lowest = int(np.argmin(features @ w))
     x = features[better] - features[lowest]
-    if w @ x > bound and x @ x > 0:
-        w = w - min(price, (w @ x - bound) / (x @ x)) * x
+    if w @ x > bounds[lowest] and x @ x > 0:
+        w = w - min(price, (w @ x - bounds[lowest]) / (x @ x)) * x
     highest = int(np.argmax(features @ w))
     x = features[better] - features[highest]
-    if w @ x < -bound and x @ x > 0:
-        w = w + min(price, (-bound - w @ x) / (x @ x)) * x
+    if w @ x < -bounds[highest] and x @ x > 0:
+        w = w + min(price, (-bounds[highest] - w @ x) / (x @ x)) * x
     return w
 
 

@@ -10,6 +10,11 @@ from twins.lists import counted
 from twins.training import task_of
 
 from tunesmith.learn.baselines import Grid, RandomSearch
+from tunesmith.metrics import get_metric
+from tunesmith.sources import Saved
+from tunesmith.spaces.moments import Within
+from tunesmith.tuning.rounds import Decodings, Setup
+from tunesmith.weights import Vector, Weights
 
 
 def test_a_small_grid_is_tried_whole() -> None:
@@ -54,3 +59,25 @@ def test_random_search_keeps_the_best_of_its_tries() -> None:
         rest = list(tuner.epochs(task, np.array([0.1, 0.25, 3.0]), 1, epoch.state))
         for found, wanted in zip(rest, epochs[epoch.number :], strict=True):
             assert np.array_equal(found.weights, wanted.weights)
+
+
+@pytest.mark.parametrize("tuner", [Grid(points=5), RandomSearch(tries=60, epochs_=1)])
+def test_scores_of_a_decoder_stay_as_large_as_they_were(tuner: Grid | RandomSearch) -> None:
+    """Only directions are searched: what is found has the size of the start's scores."""
+    lists = counted(np.random.default_rng(5), [9] * 11, 3)
+    metric, start = get_metric("wer"), np.array([0.1, -4.0, 0.2])
+    within = Within(lists)
+
+    def grown(found: Vector) -> float:
+        old, new = within.influence(start), within.influence(found)
+        sized = (old > 0) & (new > 0)
+        return float(np.median(new[sized] / old[sized]))
+
+    (epoch,) = tuner.epochs(task_of(lists, "wer"), start, 4)
+    assert grown(epoch.weights) != pytest.approx(1.0, rel=0.05)
+    decodings = Decodings(tuner, Saved(lists), Setup(metric, {}, {}, 1), 3)
+    begin = Weights.from_vector(lists.names, start)
+    decodings.restore(begin, [lists], {})
+    step = decodings.step(begin)
+    assert step is not None
+    assert grown(step.weights.vector(lists.names)) == pytest.approx(1.0)

@@ -21,6 +21,9 @@ def facts(values: list[float], **more: Any) -> dict[str, Any]:
         "oracle": 2 * mean,
         "prediction": mean / 2,
         "spread": (mean, float(np.std(values))),
+        "model_stats": np.array([sum(values), len(values)]),
+        "oracle_stats": np.array([2 * sum(values), len(values)]),
+        "prediction_stats": np.array([sum(values) / 2, len(values)]),
         **more,
     }
 
@@ -36,6 +39,9 @@ def test_facts_of_shards_are_those_of_all_their_sentences() -> None:
     assert found["prediction"] == pytest.approx(np.mean(whole) / 2)
     assert found["spread"]["mean"] == pytest.approx(np.mean(whole))
     assert found["spread"]["sd"] == pytest.approx(np.std(whole))
+    stats = {name: total.tolist() for name, total in found["stats"].items()}
+    total = sum(whole)
+    assert stats == {"model": [total, 6], "oracle": [2 * total, 6], "prediction": [total / 2, 6]}
 
 
 def test_equal_spreads_deviate_by_nothing_whatever_rounding_leaves() -> None:
@@ -49,8 +55,10 @@ def test_values_that_no_learner_observed_are_none() -> None:
     nothing = {"model": 0.0, "oracle": 0.0, "prediction": 0.0, "spread": (0.0, 0.0)}
     found = merge_facts([facts([1.0], **nothing)])
     assert [found[key] for key in nothing] == [None] * 4
+    assert found["stats"] == {}
     found = merge_facts([facts([1.0], **{**nothing, "model": 0.5})])
     assert [found[key] for key in nothing] == [0.5, None, None, None]
+    assert list(found["stats"]) == ["model"]
     assert merge_facts([])["updates"] == 0
 
 

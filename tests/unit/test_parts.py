@@ -20,6 +20,7 @@ from tunesmith.learn import (
     baselines,
     gains,
     linesearch,
+    local,
     online,
     ranking,
     risk,
@@ -31,7 +32,10 @@ from tunesmith.presets import make_tuner
 
 Array = npt.NDArray[np.float64]
 ROOT = Path(__file__).parents[2]
-MODULES = (*(selectors, updates, gains, online, linesearch, ranking, risk, baselines, searchaware),)
+MODULES = (
+    *(selectors, updates, gains, online, linesearch, local, ranking, risk, baselines),
+    searchaware,
+)
 
 
 def choose(scores: Array, gains: Array, seed: int) -> list[tuple[int, int]]:
@@ -86,6 +90,8 @@ PARTS: list[Any] = [
     ranking.Ranking(selectors.Pairs()),
     ranking.Ranking(selectors.Pairs(), first=selectors.Pairs(9)),
     ranking.Ramp(),
+    local.MarginUpdate(),
+    local.ErrorUpdate(),
     risk.Risk(),
     searchaware.SearchAware(risk.Risk(), 10),
     baselines.RandomSearch(),
@@ -133,6 +139,9 @@ def names_for(part: Any) -> dict[str, Any]:
 
 def other(value: Any, kind: Any) -> Any:
     """Return another value for a field."""
+    literal = next((each for each in get_args(kind) if get_origin(each) is Literal), None)
+    if get_origin(kind) is not Literal and literal is not None:
+        return other(value, literal)
     if get_origin(kind) is Literal:
         return next(each for each in get_args(kind) if each != value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -212,6 +221,8 @@ def test_every_option_of_a_preset_changes_its_tuner(name: str) -> None:
     for option, parameter in inspect.signature(PRESETS[name]).parameters.items():
         given = beside.get(option, {})
         value = 0.5 if parameter.default is None else other(parameter.default, hints[option])
+        if option == "gain_scale":
+            value = "length"
         if isinstance(parameter.default, float) and 0.0 < parameter.default <= 1.0:
             value = parameter.default / 2
         assert make_tuner(name, {**given, option: value}) != make_tuner(name, given), option

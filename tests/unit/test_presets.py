@@ -12,7 +12,7 @@ from twins.lists import learnable
 from twins.quick import QUICK
 from twins.training import task_of
 
-from tunesmith import PRESETS, InputError
+from tunesmith import PRESETS, InputError, Pools, tune
 from tunesmith.learn import selectors, updates
 from tunesmith.learn.gains import Gain
 from tunesmith.learn.online import Regime, with_regime
@@ -22,6 +22,7 @@ from tunesmith.presets import explained, make_tuner, preset_options
 NAMES = {
     "mert", "pro", "kbmira", "mira", "mira-hildreth", "mira-cp", "rm", "rm-cp", "adagrad", "arow",
     "sa-mert", "sa-mira", "sa-pro", "perceptron", "maxforce", "rampion", "risk", "random", "grid",
+    "mbuu", "ebuu",
 }  # fmt: skip
 
 
@@ -133,6 +134,69 @@ def test_a_live_decoder_is_asked_for_as_many_hypotheses_as_a_preset_needs(
 ) -> None:
     tuner: Any = make_tuner(name, options)
     assert tuner.k == k
+
+
+HOPES = ("mira", "mira-cp", "rm", "rm-cp")
+
+
+@pytest.mark.parametrize("name", HOPES)
+def test_hopes_and_fears_are_sought_among_unique_strings_and_in_whole_forests(name: str) -> None:
+    for given, unique in (({}, True), ({"unique": "false"}, False)):
+        tuner: Any = make_tuner(name, given)
+        selector = tuner.learner.selector
+        if name.startswith("rm"):
+            assert (selector.k, selector.unique) == (500, unique)
+            selector = selector.inner
+        assert (selector.k, selector.unique, selector.whole_forests) == (500, unique, True)
+
+
+def test_repeated_strings_do_not_use_up_the_candidates() -> None:
+    """With k = 2, the third hypothesis counts where the first two are one string."""
+    features = np.array([[3.0, 0.0], [2.0, 0.0], [1.0, 1.0]])
+    pools = Pools.from_arrays(features, np.array([0, 3]), ["a", "b"], ["bad", "bad", "good"])
+    pools.set_statistics("wer", np.array([[4.0, 5.0], [4.0, 5.0], [0.0, 5.0]]))
+    task, start = task_of(pools, "wer"), np.array([1.0, 0.0])
+    moved = {}
+    for unique in (True, False):
+        options = {"k": 2, "unique": unique, "oracle": "LU", "gain": "sentence", "passes": 1}
+        tuner = make_tuner("mira", options)
+        (epoch,) = tuner.epochs(task, start, 1, None)
+        moved[unique] = epoch.weights[1] > 0.0
+    assert moved == {True: True, False: False}
+
+
+def test_kbmira_can_do_as_moses_does() -> None:
+    tuner: Any = make_tuner("kbmira", {"c": 0.01, "history": "oracle", "average": "updates"})
+    assert tuner.learner.gain == Gain("background", 0.999, "oracle", "background")
+    assert tuner.schedule.average == "updates"
+
+
+@pytest.mark.parametrize("name", ["rm", "rm-cp"])
+def test_a_relative_margin_has_every_oracle_and_prediction(name: str) -> None:
+    tuner: Any = make_tuner(name, {"oracle": "MB", "prediction": "PB", "by_cost": True})
+    selector = tuner.learner.selector
+    assert (selector.inner.oracle, selector.inner.prediction) == ("MB", "PB")
+    assert selector.by_cost and tuner.k == 50_000
+
+
+@pytest.mark.parametrize("name", ["pro", "rampion"])
+def test_the_round_that_counts_is_the_best_or_the_last(name: str) -> None:
+    pools = learnable(2)
+    options: dict[str, Any] = {"rounds": 4, "take": "last"}
+    if name == "rampion":
+        options["eta"] = 0.3
+    last = tune(pools, name, options=options, start={"quality": 1.0, "lm": 0.1}, threads=1)
+    best = tune(
+        pools,
+        name,
+        options=options | {"take": "best"},
+        start={"quality": 1.0, "lm": 0.1},
+        threads=1,
+    )
+    assert last.curve == best.curve
+    assert last.tuned == last.curve[-1]
+    assert best.tuned == max(best.curve[1:])
+    assert best.weights != last.weights
 
 
 @pytest.mark.parametrize("option", ["batch", "shards", "mix", "delay", "ordered"])

@@ -17,7 +17,7 @@ from twins.training import task_of
 from tunesmith import Pools, _core
 from tunesmith.learn import selectors
 from tunesmith.learn.gains import Gain
-from tunesmith.learn.ranking import Ramp, Ranking
+from tunesmith.learn.ranking import Ramp, Ranking, _sample, logistic_regression
 from tunesmith.learn.task import Task
 from tunesmith.presets import make_tuner
 
@@ -100,6 +100,21 @@ def test_logistic_regression_finds_the_optimum_within_bounds() -> None:
         for step in [*np.eye(3) * 0.02, *np.eye(3) * -0.02]:
             there = np.clip(epoch.weights + step, -reach, reach)
             assert function(epoch.weights) <= function(there) + 1e-7
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("held", range(3))
+def test_each_bound_of_logistic_regression_holds_alone(held: int, side: str) -> None:
+    """A single bound keeps a weight from its optimum, before anything clips it."""
+    task, rows = sampled()
+    (free,) = Ranking(DRAWN, 1, 1.0, l2=0.01).epochs(task, np.zeros(3), 1)
+    away = abs(free.weights[held]) / 2 * (1 if side == "lower" else -1)
+    bounds = {"lower": np.full(3, -np.inf), "upper": np.full(3, np.inf)}
+    bounds[side][held] = free.weights[held] + away
+    bounded = replace(task, lower=bounds["lower"], upper=bounds["upper"])
+    bounded.crew.ask(_sample, DRAWN, np.zeros(3), 1, 1, None)
+    found, _ = logistic_regression(bounded, rows.sizes(), np.zeros(3), 0.01)
+    assert found[held] == pytest.approx(bounds[side][held], rel=1e-6)
 
 
 def test_logistic_regression_does_not_depend_on_the_unit_of_a_feature() -> None:

@@ -1,5 +1,6 @@
 //! Metrics as sufficient statistics that add up, and a score of their sum.
 
+mod blend;
 mod bleu;
 mod chrf;
 mod column;
@@ -10,6 +11,7 @@ mod table;
 mod ter;
 mod tokenize;
 
+pub use blend::Blend;
 pub use bleu::{Bleu, Length};
 pub use chrf::Chrf;
 pub use column::{Mean, Ratio};

@@ -16,6 +16,14 @@ pub struct Table {
 }
 
 impl Table {
+    /// From distinct rows: `starts` has the first row of each sentence and the number of all, `of`
+    /// the row of each hypothesis, counted from its sentence's first.
+    pub fn of_distinct(width: usize, starts: Vec<usize>, rows: Vec<f64>, of: Vec<u32>) -> Table {
+        assert!(starts.first() == Some(&0) && starts.is_sorted());
+        assert!(starts.last().map(|end| end * width) == Some(rows.len()));
+        Table { width, starts, rows, of }
+    }
+
     pub fn width(&self) -> usize {
         self.width
     }

@@ -151,6 +151,10 @@ impl Learner {
         dict.set_item("oracle", observed.oracle)?;
         dict.set_item("prediction", observed.prediction)?;
         dict.set_item("spread", observed.spread)?;
+        let [model, oracle, prediction] = observed.stats;
+        dict.set_item("model_stats", model.into_pyarray(py))?;
+        dict.set_item("oracle_stats", oracle.into_pyarray(py))?;
+        dict.set_item("prediction_stats", prediction.into_pyarray(py))?;
         Ok(dict)
     }
 }
@@ -160,7 +164,7 @@ impl Learner {
     #[new]
     #[pyo3(signature = (pools, table, metric, selector, update, weights, *, gain="sentence",
         decay=0.9, history="1best", gain_scale="one", lengths=None, lower=None, upper=None,
-        batch=1, seed=0, averaged=true, names=None))]
+        batch=1, seed=0, averaged=true, idle=true, names=None, unit=1.0, paces=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         pools: Spaces<'_>,
@@ -179,7 +183,10 @@ impl Learner {
         batch: usize,
         seed: u64,
         averaged: bool,
+        idle: bool,
         names: Option<Vec<String>>,
+        unit: f64,
+        paces: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let weights = weights.as_slice()?.to_vec();
         let features = weights.len();
@@ -187,12 +194,22 @@ impl Learner {
         // Without averages, what is chosen on the way tells what will be proposed.
         let kind = gain_kind(gain, decay, history, !averaged)?;
         let gain = gain_of(corpus.as_ref(), metric, &weights, kind, gain_scale, lengths)?;
+        let gain = gain.in_units(unit);
         if names.as_ref().is_some_and(|names| names.len() != features) {
             return Err(PyValueError::new_err("one name for each weight"));
         }
         let mut model = Model::new(weights);
         if !averaged {
             model = model.without_average();
+        }
+        if !idle {
+            model = model.skipping_idle_steps();
+        }
+        if let Some(paces) = paces {
+            if paces.len() != features {
+                return Err(PyValueError::new_err("one pace for each weight"));
+            }
+            model = model.paced(paces);
         }
         if let (Some(lower), Some(upper)) = (lower, upper) {
             model = bounded(model, lower, upper)?;
@@ -335,6 +352,11 @@ impl Learner {
 
     fn restart_average(&mut self) {
         self.model.restart_average();
+    }
+
+    /// Tells the update that all sentences were visited.
+    fn end_epoch(&mut self) {
+        self.update.end_epoch(&mut self.model);
     }
 
     /// Multiplies the learning rate.

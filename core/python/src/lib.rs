@@ -1,10 +1,12 @@
 //! `tunesmith._core`: one file per bound type, nothing but conversion.
 
 mod align;
+mod anchored;
 mod contest;
 mod corpus;
 mod decoder;
 mod error;
+mod examples;
 mod features;
 mod forest;
 mod formats;
@@ -35,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     decoder::register(module)?;
     module.add_class::<contest::Contest>()?;
     features::register(module)?;
+    module.add_class::<examples::Examples>()?;
     structured::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<forest::Forests>()?;
@@ -48,5 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<search::Expectation>()?;
     module.add_class::<search::Walker>()?;
     module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
+    module.add_function(wrap_pyfunction!(anchored::margin_update, module)?)?;
+    module.add_function(wrap_pyfunction!(anchored::error_update, module)?)?;
     Ok(())
 }

@@ -13,8 +13,8 @@ use numpy::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tunesmith_metric::{
-    Bleu, Chrf, ErrorRate, Length, Mean, Metric as CoreMetric, Ratio, Ter, TextMetric, Tokenizer,
-    Unit, text_stats,
+    Blend, Bleu, Chrf, ErrorRate, Length, Mean, Metric as CoreMetric, Ratio, Ter, TextMetric,
+    Tokenizer, Unit, text_stats,
 };
 use tunesmith_text::Error;
 
@@ -186,6 +186,16 @@ impl Metric {
     fn ratio(scale: f64, higher: bool) -> PyResult<Self> {
         positive("scale", scale)?;
         Ok(Metric::of_numbers(Ratio { scale, higher }))
+    }
+
+    /// Several metrics of text as one: scores add up by weight, gains by its size.
+    #[staticmethod]
+    fn blend(parts: Vec<(Py<Metric>, f64)>) -> PyResult<Self> {
+        let mut found = Vec::new();
+        for (part, weight) in &parts {
+            found.push((part.get().reader()?, *weight));
+        }
+        Ok(Metric::of_text(Blend::new(found)))
     }
 
     /// A metric written in Python: `width`, `score_rows(rows)`, `gain_rows(rows)`, and if it has

@@ -8,6 +8,14 @@ use tunesmith_solve::{
     Against, Bounded, Expected, Fault, HopeFear, ListKind, Lists, Model, Pairs, Rows,
     Selector as CoreSelector, Visit, margin_row,
 };
+use tunesmith_space::Among;
+
+/// Candidates that count: `k` best, `unique` by string, `whole_forests` whatever `k`.
+type Counted = (usize, bool, bool);
+
+fn among((k, unique, whole_forests): Counted) -> Among {
+    Among { k, unique, whole_forests }
+}
 
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Selector {
@@ -26,6 +34,10 @@ impl CoreSelector for Shared {
         self.0.reads_weights()
     }
 
+    fn among(&self) -> Among {
+        self.0.among()
+    }
+
     fn select(
         &self,
         visit: &mut Visit<'_>,
@@ -40,21 +52,22 @@ impl CoreSelector for Shared {
 #[pymethods]
 impl Selector {
     #[staticmethod]
-    #[pyo3(signature = (oracle, prediction, oracle_k=0, k=0, pinned=None))]
+    #[pyo3(signature = (oracle, prediction, oracle_among, counted, pinned=None))]
     fn hope_fear(
         oracle: (f64, f64),
         prediction: (f64, f64),
-        oracle_k: usize,
-        k: usize,
+        oracle_among: Counted,
+        counted: Counted,
         pinned: Option<Vec<f64>>,
     ) -> Self {
-        Selector { inner: Arc::new(HopeFear { oracle, prediction, oracle_k, k, pinned }) }
+        let (oracle_among, among) = (among(oracle_among), among(counted));
+        Selector { inner: Arc::new(HopeFear { oracle, prediction, oracle_among, among, pinned }) }
     }
 
     #[staticmethod]
-    fn lists(n: usize, model: bool, k: usize) -> Self {
+    fn lists(n: usize, model: bool, counted: Counted) -> Self {
         let kind = if model { ListKind::ModelHopeFear } else { ListKind::HopeFear };
-        Selector { inner: Arc::new(Lists { kind, n, k }) }
+        Selector { inner: Arc::new(Lists { kind, n, among: among(counted) }) }
     }
 
     #[staticmethod]
@@ -68,9 +81,10 @@ impl Selector {
     }
 
     #[staticmethod]
-    fn bounded(inner: &Selector, bound: f64, price: f64, k: usize) -> Self {
+    fn bounded(inner: &Selector, bound: f64, price: f64, counted: Counted, by_cost: bool) -> Self {
         let inner = Box::new(Shared(Arc::clone(&inner.inner)));
-        Selector { inner: Arc::new(Bounded { inner, bound, price, k }) }
+        let among = among(counted);
+        Selector { inner: Arc::new(Bounded { inner, bound, price, among, by_cost }) }
     }
 
     /// The first of a list against each of the others, which it is to beat by `margin`.

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_solve::update::{
-    Arow, CuttingPlane, Gradient, Hildreth, PassiveAggressive, Perceptron, Rate,
+    Arow, CuttingPlane, Gradient, Hildreth, PassiveAggressive, Perceptron, Rate, Shrink, When,
 };
 use tunesmith_solve::{Fault, Loss, Model, Rows, Separate, Stepped, Update as CoreUpdate};
 
@@ -66,13 +66,19 @@ impl Update {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (rate, mean=false, checked=true))]
-    fn perceptron(rate: f64, mean: bool, checked: bool) -> Self {
-        Update::new(move |_| {
+    #[pyo3(signature = (rate, mean=false, when="wrong"))]
+    fn perceptron(rate: f64, mean: bool, when: &str) -> PyResult<Self> {
+        let when = match when {
+            "wrong" => When::Wrong,
+            "loss" => When::Loss,
+            "always" => When::Always,
+            _ => return Err(PyValueError::new_err("when is wrong, loss or always")),
+        };
+        Ok(Update::new(move |_| {
             let mut rule = Perceptron::new(rate);
-            (rule.mean, rule.checked) = (mean, checked);
+            (rule.mean, rule.when) = (mean, when);
             Box::new(rule)
-        })
+        }))
     }
 
     #[staticmethod]
@@ -81,7 +87,8 @@ impl Update {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (loss, rate, eta, l1, l2, anchor=Vec::new()))]
+    #[pyo3(signature = (loss, rate, eta, l1, l2, anchor=Vec::new(), *, phrasal=false))]
+    #[allow(clippy::too_many_arguments)]
     fn gradient(
         loss: &str,
         rate: &str,
@@ -89,6 +96,7 @@ impl Update {
         l1: f64,
         l2: f64,
         anchor: Vec<f64>,
+        phrasal: bool,
     ) -> PyResult<Self> {
         let loss = loss_of(loss)?;
         let rate = match rate {
@@ -102,7 +110,10 @@ impl Update {
             }
         };
         Ok(Update::new(move |features| {
-            let update = Gradient::new(loss, rate, eta, l1, l2, features);
+            let mut update = Gradient::new(loss, rate, eta, l1, l2, features);
+            if phrasal {
+                (update.shrink, update.times) = (Shrink::Epoch, 2.0);
+            }
             Box::new(update.anchored(anchor.clone()))
         }))
     }

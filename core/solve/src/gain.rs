@@ -34,6 +34,8 @@ pub struct Gain {
     metric: Arc<dyn Metric>,
     kind: GainKind,
     scale: GainScale,
+    /// What all gains are multiplied by, to be of the size of scores.
+    unit: f64,
     lengths: Arc<[f64]>,
     background: Vec<f64>,
     background_length: f64,
@@ -64,12 +66,24 @@ impl Gain {
             metric,
             kind,
             scale,
+            unit: 1.0,
             lengths: lengths.into(),
             background,
             background_length,
             context: Vec::new(),
             corpus: Vec::new(),
         }
+    }
+
+    /// The same gains, multiplied by `unit`.
+    pub fn in_units(mut self, unit: f64) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// The metric behind the gains.
+    pub fn metric(&self) -> Arc<dyn Metric> {
+        Arc::clone(&self.metric)
     }
 
     /// Gains of sentences alone, as they are.
@@ -104,11 +118,12 @@ impl Gain {
 
     /// What the gains of a sentence are multiplied by.
     pub fn scale(&self, sentence: usize) -> f64 {
-        match self.scale {
+        let scale = match self.scale {
             GainScale::One => 1.0,
             GainScale::Length => self.lengths[sentence],
             GainScale::Background => self.background_length + self.lengths[sentence],
-        }
+        };
+        self.unit * scale
     }
 
     /// Tells what was chosen for a sentence, so that the next gain can know.

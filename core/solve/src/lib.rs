@@ -6,6 +6,7 @@ mod corpus;
 mod expect;
 mod gain;
 mod line;
+pub mod local;
 mod loss;
 mod model;
 mod oracle;

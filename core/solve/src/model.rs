@@ -9,6 +9,10 @@ pub struct Model {
     lag: Vec<f64>,
     steps: u64,
     averaged: bool,
+    /// Steps that change nothing do not enter the average.
+    skips_idle: bool,
+    /// What changes of each coordinate are multiplied by; empty where all are 1.
+    paces: Vec<f64>,
     /// Per coordinate, or empty where nothing is bounded.
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -18,7 +22,52 @@ impl Model {
     pub fn new(weights: Vec<f64>) -> Self {
         let lag = vec![0.0; weights.len()];
         let (lower, upper) = (Vec::new(), Vec::new());
-        Model { weights, lag, steps: 0, averaged: true, lower, upper }
+        Model {
+            weights,
+            lag,
+            steps: 0,
+            averaged: true,
+            skips_idle: false,
+            paces: Vec::new(),
+            lower,
+            upper,
+        }
+    }
+
+    /// Averages over the steps that changed something only.
+    pub fn skipping_idle_steps(mut self) -> Self {
+        self.skips_idle = true;
+        self
+    }
+
+    pub fn skips_idle_steps(&self) -> bool {
+        self.skips_idle
+    }
+
+    /// Measures each feature in a unit of its own: with features `x_j / u_j` and weights `w_j u_j`,
+    /// a step along x moves `w_j` by `x_j / u_j²`. The paces are `1 / u_j²`; a feature that comes
+    /// later has a unit of 1.
+    pub fn paced(mut self, paces: Vec<f64>) -> Self {
+        assert_eq!(paces.len(), self.weights.len());
+        self.paces = paces;
+        self
+    }
+
+    fn pace(&self, id: u32) -> f64 {
+        self.paces.get(id as usize).copied().unwrap_or(1.0)
+    }
+
+    /// The squared length of a difference of features, each in its unit.
+    pub fn norm2(&self, ids: &[u32], values: &[f64]) -> f64 {
+        if self.paces.is_empty() {
+            return values.iter().map(|value| value * value).sum();
+        }
+        ids.iter().zip(values).map(|(&id, value)| self.pace(id) * value * value).sum()
+    }
+
+    /// The direction in which a step along x goes.
+    pub fn along(&self, ids: &[u32], values: &[f64]) -> Vec<f64> {
+        ids.iter().zip(values).map(|(&id, value)| self.pace(id) * value).collect()
     }
 
     /// Keeps no average: one array less to touch. [`average`](Self::average) is then the weights.
@@ -78,10 +127,10 @@ impl Model {
         self.weights[id] = new;
     }
 
-    /// `w += scale · x`.
+    /// `w += scale · x`, x at the pace of each coordinate.
     pub fn add(&mut self, ids: &[u32], values: &[f64], scale: f64) {
         for (&id, &value) in ids.iter().zip(values) {
-            self.set(id, self.weights[id as usize] + scale * value);
+            self.set(id, self.weights[id as usize] + scale * (self.pace(id) * value));
         }
     }
 
@@ -104,6 +153,9 @@ impl Model {
     pub fn rearrange(&mut self, places: &[u32], features: usize) {
         rearrange(&mut self.weights, places, features, 0.0);
         rearrange(&mut self.lag, places, features, 0.0);
+        if !self.paces.is_empty() {
+            rearrange(&mut self.paces, places, features, 1.0);
+        }
         if !self.lower.is_empty() {
             rearrange(&mut self.lower, places, features, f64::NEG_INFINITY);
             rearrange(&mut self.upper, places, features, f64::INFINITY);
@@ -115,6 +167,9 @@ impl Model {
         debug_assert!(features >= self.weights.len());
         self.weights.resize(features, 0.0);
         self.lag.resize(features, 0.0);
+        if !self.paces.is_empty() {
+            self.paces.resize(features, 1.0);
+        }
         if !self.lower.is_empty() {
             self.lower.resize(features, f64::NEG_INFINITY);
             self.upper.resize(features, f64::INFINITY);

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use tunesmith_metric::{Metric, Table};
-use tunesmith_space::{Pools, Space};
+use tunesmith_space::{Among, Pools, Space};
 
 use crate::corpus::ForestCorpus;
 use crate::gain::Worth;
@@ -84,7 +84,7 @@ pub fn forest_oracle(
         let mut space = corpus.forest_space(sentence, worth.clone());
         space.rescore(weights);
         let found = space
-            .argmax(0.0, sign, 0)
+            .argmax(0.0, sign, Among::ALL)
             .map(|found| (space.text(found).to_owned(), space.stats(found).to_vec()));
         let value = |choice: &(String, Vec<f64>)| sign * worth.gain(&choice.1);
         match (found, old) {

@@ -1,6 +1,7 @@
 //! One pass over a corpus: select, step, observe, sentence by sentence or batch by batch.
 
 use rayon::prelude::*;
+use tunesmith_space::Among;
 
 use crate::Fault;
 use crate::corpus::Corpus;
@@ -23,6 +24,9 @@ pub struct Observed {
     pub prediction: f64,
     /// Mean and standard deviation of `s(y+) - min s`.
     pub spread: (f64, f64),
+    /// Summed statistics of the model's best, of y+ and of y-, for the scores of the corpus that
+    /// they would make; of whole translations only.
+    pub stats: [Vec<f64>; 3],
 }
 
 /// The parts of a pass. Lines are visited in `order`, `batch` at a time; those of a batch see the
@@ -59,8 +63,8 @@ impl Separate for Batch<'_, '_> {
             }
             self.selector.select(visit, model, round, rows)?;
             if self.fresh && self.scored {
-                visit.best = visit.space.argmax(1.0, 0.0, 0);
-                let lowest = visit.space.argmax(-1.0, 0.0, 0);
+                visit.best = visit.space.argmax(1.0, 0.0, Among::ALL);
+                let lowest = visit.space.argmax(-1.0, 0.0, self.selector.among());
                 if let (Some(oracle), Some(lowest)) = (visit.oracle, lowest) {
                     visit.spread = visit.space.score(oracle) - visit.space.score(lowest);
                 }
@@ -96,6 +100,7 @@ impl Pass<'_> {
             oracle: None,
             prediction: None,
             scale: gain.scale(line),
+            metric: gain.metric(),
             best: None,
             spread: 0.0,
         }
@@ -157,7 +162,9 @@ impl Pass<'_> {
                 .collect();
             let mut batch = Batch { selector: self.selector, visits, scored, fresh: true };
             let stepped = update.step(model, &mut batch)?;
-            model.end_step();
+            if stepped.updates > 0 || !model.skips_idle_steps() {
+                model.end_step();
+            }
             observed.updates += stepped.updates;
             observed.loss += stepped.loss;
             observed.visits += batch.visits.len() as u64;
@@ -169,6 +176,12 @@ impl Pass<'_> {
                 // A partial translation is no output that others could be seen in the context of.
                 if visit.sentence + 1 == self.corpus.of_line(line).end {
                     gain.observe(line, space.stats(best), space.stats(oracle));
+                    let prediction = visit.prediction.unwrap_or(best);
+                    for (sum, chosen) in observed.stats.iter_mut().zip([best, oracle, prediction]) {
+                        let row = space.stats(chosen);
+                        sum.resize(row.len(), 0.0);
+                        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+                    }
                 }
                 sums.add(visit, best);
             }

@@ -27,8 +27,11 @@ pub struct Rows {
     /// Which sentence of the batch the row belongs to.
     pub groups: Vec<u32>,
     pub kinds: Vec<Kind>,
-    /// Gain of y+, for updates that are scaled by it.
+    /// The plain gain of y+ in [0, 1], for updates that are scaled by it; 1 unless
+    /// [`scaled`](Self::scaled).
     pub oracles: Vec<f64>,
+    /// Somebody wants to know the plain gain of y+.
+    pub scaled: bool,
 }
 
 impl Rows {

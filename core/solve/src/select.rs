@@ -1,8 +1,10 @@
 //! From a sentence's hypotheses to constraints.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use tunesmith_space::Space;
+use tunesmith_metric::Metric;
+use tunesmith_space::{Among, Space};
 
 use crate::Fault;
 use crate::model::Model;
@@ -22,10 +24,24 @@ pub struct Visit<'a> {
     pub prediction: Option<usize>,
     /// What its gains have been multiplied by.
     pub scale: f64,
+    /// What tells the plain gain of a candidate.
+    pub metric: Arc<dyn Metric>,
     /// The model's best before the update.
     pub best: Option<usize>,
     /// `s(y+) - min s` before the update.
     pub spread: f64,
+}
+
+impl Visit<'_> {
+    /// The gain of a candidate alone, in [0, 1], whatever gains learning sees.
+    pub fn plain(&self, candidate: usize) -> f64 {
+        self.metric.sentence_gain(self.space.stats(candidate)).clamp(0.0, 1.0)
+    }
+
+    /// The plain gain of y+, where rows want to know it.
+    fn plain_oracle(&self, oracle: usize, rows: &Rows) -> f64 {
+        if rows.scaled { self.plain(oracle) } else { 1.0 }
+    }
 }
 
 /// `(space, w, gain, rng) -> constraints`. An update may ask several times during one visit;
@@ -38,6 +54,11 @@ pub trait Selector: Send + Sync {
     /// Whether the choice depends on the weights.
     fn reads_weights(&self) -> bool {
         true
+    }
+
+    /// The candidates whose spread of scores is reported.
+    fn among(&self) -> Among {
+        Among::ALL
     }
 
     fn select(
@@ -53,24 +74,29 @@ pub trait Selector: Send + Sync {
 pub fn margin_row(visit: &Visit<'_>, better: usize, worse: usize, model: &Model, rows: &mut Rows) {
     let space = visit.space.as_ref();
     let gain = space.gain(better) - space.gain(worse);
-    rows.open(Kind::Margin, visit.group, gain, f64::NAN, space.gain(better));
+    let oracle = visit.plain_oracle(better, rows);
+    rows.open(Kind::Margin, visit.group, gain, f64::NAN, oracle);
     rows.difference(space.features(better), space.features(worse), 1.0, model);
 }
 
 /// One pair: `y+ = argmax γ⁺s + β⁺G`, `y- = argmax γ⁻s - β⁻G` (Eidelman 2012, eq. 3), each among
-/// the `k` best-scoring candidates (all if 0).
+/// the candidates that count for it.
 #[derive(Debug, Clone)]
 pub struct HopeFear {
     pub oracle: (f64, f64),
     pub prediction: (f64, f64),
-    pub oracle_k: usize,
-    pub k: usize,
+    pub oracle_among: Among,
+    pub among: Among,
     /// Weights under which y+ is chosen, whatever those of the moment are (the concave part of a
     /// ramp loss).
     pub pinned: Option<Vec<f64>>,
 }
 
 impl Selector for HopeFear {
+    fn among(&self) -> Among {
+        self.among
+    }
+
     fn select(
         &self,
         visit: &mut Visit<'_>,
@@ -81,15 +107,15 @@ impl Selector for HopeFear {
         let (score, gain) = self.oracle;
         let oracle = match (visit.oracle, &self.pinned) {
             (Some(oracle), _) => Some(oracle),
-            (None, None) => visit.space.argmax(score, gain, self.oracle_k),
+            (None, None) => visit.space.argmax(score, gain, self.oracle_among),
             (None, Some(weights)) => {
                 visit.space.rescore(weights);
-                let oracle = visit.space.argmax(score, gain, self.oracle_k);
+                let oracle = visit.space.argmax(score, gain, self.oracle_among);
                 visit.space.rescore(model.weights());
                 oracle
             }
         };
-        let prediction = visit.space.argmax(self.prediction.0, -self.prediction.1, self.k);
+        let prediction = visit.space.argmax(self.prediction.0, -self.prediction.1, self.among);
         let (Some(oracle), Some(prediction)) = (oracle, prediction) else { return Ok(()) };
         visit.oracle = Some(oracle);
         visit.prediction.get_or_insert(prediction);
@@ -114,10 +140,14 @@ pub enum ListKind {
 pub struct Lists {
     pub kind: ListKind,
     pub n: usize,
-    pub k: usize,
+    pub among: Among,
 }
 
 impl Selector for Lists {
+    fn among(&self) -> Among {
+        self.among
+    }
+
     fn select(
         &self,
         visit: &mut Visit<'_>,
@@ -126,8 +156,8 @@ impl Selector for Lists {
         rows: &mut Rows,
     ) -> Result<(), Fault> {
         let space = visit.space.as_mut();
-        let hopes = space.top(self.n, 1.0, 1.0, self.k, true);
-        let fears = space.top(self.n, 1.0, -1.0, self.k, true);
+        let hopes = space.top(self.n, 1.0, 1.0, self.among, true);
+        let fears = space.top(self.n, 1.0, -1.0, self.among, true);
         let Some(&hope) = hopes.first() else { return Ok(()) };
         let oracle = *visit.oracle.get_or_insert(hope);
         visit.prediction.get_or_insert(fears[0]);
@@ -137,7 +167,7 @@ impl Selector for Lists {
                 .flat_map(|&better| fears.iter().map(move |&worse| (better, worse)))
                 .collect(),
             ListKind::ModelHopeFear => {
-                let mut members = visit.space.top(self.n, 1.0, 0.0, self.k, true);
+                let mut members = visit.space.top(self.n, 1.0, 0.0, self.among, true);
                 members.extend(hopes);
                 members.extend(fears);
                 members.sort_unstable();
@@ -276,7 +306,7 @@ impl Selector for Expected {
     ) -> Result<(), Fault> {
         let space = visit.space.as_mut();
         let count = if self.k == 0 { space.len() } else { self.k };
-        let members = space.top(count, 1.0, 0.0, 0, false);
+        let members = space.top(count, 1.0, 0.0, Among::ALL, false);
         let Some(&first) = members.first() else { return Ok(()) };
         let top = space.score(first);
         let mass: Vec<f64> = members
@@ -303,7 +333,7 @@ impl Selector for Expected {
             }
             same
         });
-        visit.oracle = space.argmax(0.0, 1.0, 0);
+        visit.oracle = space.argmax(0.0, 1.0, Among::ALL);
         visit.prediction = Some(first);
         rows.open(Kind::Margin, visit.group, 0.0, f64::NAN, mean);
         for (id, value) in gradient {
@@ -319,12 +349,18 @@ pub struct Bounded {
     pub inner: Box<dyn Selector>,
     pub bound: f64,
     pub price: f64,
-    pub k: usize,
+    pub among: Among,
+    /// Multiply the bound by the plain cost of the candidate that it is about.
+    pub by_cost: bool,
 }
 
 impl Selector for Bounded {
     fn rounds(&self) -> usize {
         self.inner.rounds() + 2
+    }
+
+    fn among(&self) -> Among {
+        self.among
     }
 
     fn select(
@@ -341,9 +377,11 @@ impl Selector for Bounded {
         let upper = round == self.inner.rounds();
         let (kind, factor, sign) =
             if upper { (Kind::Upper, -1.0, -1.0) } else { (Kind::Lower, 1.0, 1.0) };
-        let Some(other) = visit.space.argmax(factor, 0.0, self.k) else { return Ok(()) };
+        let Some(other) = visit.space.argmax(factor, 0.0, self.among) else { return Ok(()) };
         if other != oracle {
-            rows.open(kind, visit.group, -self.bound, self.price, visit.space.gain(oracle));
+            let cost = if self.by_cost { 1.0 - visit.plain(other) } else { 1.0 };
+            let worth = visit.plain_oracle(oracle, rows);
+            rows.open(kind, visit.group, -self.bound * cost, self.price, worth);
             let space = visit.space.as_ref();
             rows.difference(space.features(oracle), space.features(other), sign, model);
         }

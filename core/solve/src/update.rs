@@ -9,10 +9,10 @@ mod perceptron;
 
 pub use arow::Arow;
 pub use cutting_plane::CuttingPlane;
-pub use gradient::{Gradient, Rate};
+pub use gradient::{Gradient, Rate, Shrink};
 pub use hildreth::Hildreth;
 pub use passive_aggressive::PassiveAggressive;
-pub use perceptron::Perceptron;
+pub use perceptron::{Perceptron, When};
 
 use crate::Fault;
 use crate::model::Model;
@@ -59,6 +59,9 @@ pub trait Update: Send + Sync {
 
     /// Called after the last step of a pass over the corpus.
     fn end_pass(&mut self, _model: &mut Model) {}
+
+    /// Called when a learner has passed over all of its sentences once.
+    fn end_epoch(&mut self, _model: &mut Model) {}
 
     /// Moves what is kept of feature `i` to `places[i]` among `features`; others are new.
     fn rearrange(&mut self, _places: &[u32], _features: usize) -> Result<(), Fault> {

@@ -13,7 +13,7 @@ use tunesmith_solve::{
     consensus, expected_gain, forest_consensus, forest_expect,
 };
 use tunesmith_space::{
-    Agreement, Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach, counted,
+    Agreement, Among, Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach, counted,
 };
 
 const EVERYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -168,10 +168,10 @@ proptest! {
                 continue;
             }
             let (model, gain) = (f64::from(model), f64::from(gain));
-            let wanted = list.top(n, model, gain, k, unique);
-            prop_assert_eq!(space.top(n, model, gain, k, unique), wanted.clone());
+            let wanted = list.top(n, model, gain, Among::best(k), unique);
+            prop_assert_eq!(space.top(n, model, gain, Among::best(k), unique), wanted.clone());
             prop_assert_eq!(
-                space.argmax(model, gain, k).into_iter().collect::<Vec<_>>(),
+                space.argmax(model, gain, Among::best(k)).into_iter().collect::<Vec<_>>(),
                 &wanted[..wanted.len().min(1)]
             );
             for candidate in 0..list.len() {
@@ -303,8 +303,8 @@ proptest! {
             list.rescore(&here);
             space.rescore(&here);
             let (wanted, found) = (
-                list.argmax(model, gain, 0).unwrap(),
-                space.argmax(model, gain, 0).unwrap(),
+                list.argmax(model, gain, Among::ALL).unwrap(),
+                space.argmax(model, gain, Among::ALL).unwrap(),
             );
             prop_assert!((list.gain(wanted) - space.gain(found)).abs() < 1e-12);
             prop_assert!((list.score(wanted) - space.score(found)).abs() < 1e-5);

@@ -11,9 +11,15 @@ use tunesmith_solve::{
     Bounded, Corpus, Expected, Gain, GainKind, GainScale, HopeFear, Kind, ListCorpus, ListKind,
     Lists, Loss, Model, Observed, Pairs, Pass, Rng, Rows, Selector, Visit, Worth, sample_rows,
 };
+use tunesmith_space::Among;
 
-const HOPE_FEAR: HopeFear =
-    HopeFear { oracle: (1.0, 1.0), prediction: (1.0, 1.0), oracle_k: 0, k: 0, pinned: None };
+const HOPE_FEAR: HopeFear = HopeFear {
+    oracle: (1.0, 1.0),
+    prediction: (1.0, 1.0),
+    oracle_among: Among::ALL,
+    among: Among::ALL,
+    pinned: None,
+};
 
 /// The first sentence of a corpus under some weights, as number 3 of a batch.
 fn visit<'a>(corpus: &'a ListCorpus, weights: &[f64], rng: Rng) -> Visit<'a> {
@@ -27,6 +33,7 @@ fn visit<'a>(corpus: &'a ListCorpus, weights: &[f64], rng: Rng) -> Visit<'a> {
         oracle: None,
         prediction: None,
         scale: 1.0,
+        metric: Arc::new(ERRORS),
         best: None,
         spread: 0.0,
     }
@@ -34,6 +41,7 @@ fn visit<'a>(corpus: &'a ListCorpus, weights: &[f64], rng: Rng) -> Visit<'a> {
 
 fn selected(selector: &dyn Selector, visit: &mut Visit<'_>, weights: &[f64], round: usize) -> Rows {
     let mut rows = Rows::default();
+    rows.scaled = true;
     let model = Model::new(weights.to_vec());
     selector.select(visit, &model, round, &mut rows).expect("lists do not fail");
     rows
@@ -78,7 +86,11 @@ proptest! {
         let corpus = corpus_of(std::slice::from_ref(&list));
         let prediction = (f64::from(model), f64::from(cost));
         let selector = HopeFear {
-            prediction, oracle_k, k, pinned: pinned.then(|| other.to_vec()), ..HOPE_FEAR
+            prediction,
+            oracle_among: Among::best(oracle_k),
+            among: Among::best(k),
+            pinned: pinned.then(|| other.to_vec()),
+            ..HOPE_FEAR
         };
         let mut visit = visit(&corpus, &w, Rng::new(1, 1, 1));
         let rows = selected(&selector, &mut visit, &w, 0);
@@ -107,7 +119,7 @@ proptest! {
         let corpus = corpus_of(std::slice::from_ref(&list));
         let kind = if model { ListKind::ModelHopeFear } else { ListKind::HopeFear };
         let mut visit = visit(&corpus, &w, Rng::new(1, 1, 1));
-        let rows = selected(&Lists { kind, n, k }, &mut visit, &w, 0);
+        let rows = selected(&Lists { kind, n, among: Among::best(k) }, &mut visit, &w, 0);
         let top = |factors| {
             let mut places = ranked(&list, &w, factors, k);
             places.truncate(n);
@@ -200,7 +212,8 @@ proptest! {
         list in hypotheses(7), w in quarters(), k in 0usize..5,
     ) {
         let corpus = corpus_of(std::slice::from_ref(&list));
-        let selector = Bounded { inner: Box::new(HOPE_FEAR), bound: 1.5, price: 0.25, k };
+        let (inner, among) = (Box::new(HOPE_FEAR), Among::best(k));
+        let selector = Bounded { inner, bound: 1.5, price: 0.25, among, by_cost: false };
         prop_assert_eq!(selector.rounds(), 3);
         prop_assert!(selector.reads_weights());
         let mut visit = visit(&corpus, &w, Rng::new(1, 1, 1));
@@ -224,6 +237,75 @@ proptest! {
             let model = Model::new(w.to_vec());
             prop_assert_eq!(rows.margin(0, &model), factor * apart);
         }
+    }
+}
+
+#[test]
+fn a_bound_by_cost_is_the_tighter_the_better_the_candidate() {
+    let list = vec![([1, 0], 0), ([0, 1], 4), ([2, 1], 8)];
+    let corpus = corpus_of(std::slice::from_ref(&list));
+    let (inner, among) = (Box::new(HOPE_FEAR), Among::ALL);
+    let selector = Bounded { inner, bound: 2.0, price: 0.25, among, by_cost: true };
+    let w = [-1.0, -0.5];
+    let mut visit = visit(&corpus, &w, Rng::new(1, 1, 1));
+    selected(&selector, &mut visit, &w, 0);
+    let rows = selected(&selector, &mut visit, &w, 1);
+    // The lowest score is that of the third candidate.
+    let cost = 1.0 - gain(8).clamp(0.0, 1.0);
+    assert!(cost > 0.0 && (rows.gains[0] + 2.0 * cost).abs() < 1e-12);
+}
+
+#[test]
+fn steps_are_scaled_by_the_plain_gain_of_the_oracle_whatever_gains_are() {
+    let list = vec![([1, 0], 2), ([0, 1], 8)];
+    let corpus = corpus_of(std::slice::from_ref(&list));
+    let gains = Gain::sentence(Arc::new(ERRORS)).in_units(40.0);
+    let pass = pass(&corpus, &[0], 1);
+    let model = Model::new(vec![0.0, 0.0]);
+    let rows = sample_rows(&pass, &model, &gains).expect("lists do not fail");
+    assert!((rows.gains[0] - 40.0 * (gain(2) - gain(8))).abs() < 1e-12);
+    // Nobody asked for it here.
+    assert_eq!(rows.oracles[0], 1.0);
+    let mut small = Model::new(vec![0.0, 0.0]);
+    let mut scaled = PassiveAggressive::new(0.5, 1.0, true);
+    let mut state = gains.clone();
+    pass.run(&mut small, &mut state, &mut scaled, &|| false).expect("lists do not fail");
+    let mut plain = Model::new(vec![0.0, 0.0]);
+    let mut whole = PassiveAggressive::new(0.5, 1.0, false);
+    let mut state = gains.clone();
+    pass.run(&mut plain, &mut state, &mut whole, &|| false).expect("lists do not fail");
+    assert!((small.weights()[0] - gain(2) * plain.weights()[0]).abs() < 1e-12);
+}
+
+#[test]
+fn a_pass_adds_up_the_statistics_of_the_best_the_oracle_and_the_prediction() {
+    let lists = [vec![([1, 0], 0), ([0, 1], 4)], vec![([0, 1], 2), ([1, 0], 8)]];
+    let corpus = corpus_of(&lists);
+    let mut model = Model::new(vec![0.0, 0.1]);
+    let mut update = PassiveAggressive::new(1e-9, 1.0, false);
+    let mut gains = Gain::sentence(Arc::new(ERRORS));
+    let seen = pass(&corpus, &[0, 1], 1)
+        .run(&mut model, &mut gains, &mut update, &|| false)
+        .expect("lists do not fail");
+    let errors: Vec<f64> = seen.stats.iter().map(|row| row[0]).collect();
+    assert_eq!(errors, [6.0, 2.0, 12.0]);
+}
+
+#[test]
+fn steps_without_an_update_need_not_enter_the_average() {
+    let lists = [vec![([1, 0], 0), ([0, 1], 4)], vec![([0, 0], 2), ([0, 0], 2)]];
+    let corpus = corpus_of(&lists);
+    for (skips, wanted) in [(false, 2), (true, 1)] {
+        let mut model = Model::new(vec![0.0, 0.0]);
+        if skips {
+            model = model.skipping_idle_steps();
+        }
+        let mut update = PassiveAggressive::new(10.0, 1.0, false);
+        let mut gains = Gain::sentence(Arc::new(ERRORS));
+        pass(&corpus, &[0, 1], 1)
+            .run(&mut model, &mut gains, &mut update, &|| false)
+            .expect("lists do not fail");
+        assert_eq!(model.average_state().1, wanted);
     }
 }
 
@@ -401,7 +483,8 @@ fn a_pass_shows_gains_what_it_chose() {
 fn what_is_reported_of_a_step_with_several_rounds_is_what_was_before_it() {
     // The first round makes the second hypothesis the best; later rounds must not report it.
     let corpus = corpus_of(&[vec![([1, 0], 8), ([0, 1], 0)]]);
-    let selector = Bounded { inner: Box::new(HOPE_FEAR), bound: 100.0, price: 0.5, k: 0 };
+    let (inner, among) = (Box::new(HOPE_FEAR), Among::ALL);
+    let selector = Bounded { inner, bound: 100.0, price: 0.5, among, by_cost: false };
     let mut model = Model::new(vec![0.1, 0.0]);
     let mut update = PassiveAggressive::new(10.0, 1.0, false);
     let mut gains = Gain::sentence(Arc::new(ERRORS));

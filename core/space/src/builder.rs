@@ -219,12 +219,7 @@ impl PoolsBuilder {
         if self.unsorted {
             pools.sort(|id| id);
         }
-        pools.uniform = (0..pools.sentences())
-            .map(|sentence| {
-                let mut list = pools.list(sentence);
-                list.next().is_none_or(|first| list.all(|other| pools.alike(first, other)))
-            })
-            .collect();
+        pools.find_uniform();
         pools.ids.shrink_to_fit();
         pools.values.shrink_to_fit();
         pools.rows.shrink_to_fit();

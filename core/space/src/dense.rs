@@ -57,6 +57,31 @@ fn products_anywhere(block: &[f32], weights: &[f64], out: &mut Vec<f64>) {
     }
 }
 
+/// Adds the rows of `block`, each times its factor, to `sums`, whose length is a row's.
+pub fn sums(block: &[f32], factors: &[f64], sums: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { sums_avx2(block, factors, sums) };
+    }
+    sums_anywhere(block, factors, sums);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn sums_avx2(block: &[f32], factors: &[f64], sums: &mut [f64]) {
+    sums_anywhere(block, factors, sums);
+}
+
+#[inline(always)]
+fn sums_anywhere(block: &[f32], factors: &[f64], sums: &mut [f64]) {
+    for (row, &factor) in block.chunks_exact(sums.len()).zip(factors) {
+        for (sum, &value) in sums.iter_mut().zip(row) {
+            *sum += factor * f64::from(value);
+        }
+    }
+}
+
 /// The place of the largest `model·score + gain·gain`; among equals the one with the highest score,
 /// then the first. None if there is no number among them.
 pub fn argmax(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Option<usize> {
@@ -117,7 +142,7 @@ fn argmax_anywhere(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::{argmax, products};
+    use super::{argmax, products, sums};
 
     #[test]
     fn products_are_those_of_the_plain_sum() {
@@ -130,6 +155,18 @@ mod tests {
                 let plain: f64 = row.iter().zip(&weights).map(|(&x, w)| f64::from(x) * w).sum();
                 assert!((plain - product).abs() < 1e-12);
             }
+        }
+    }
+
+    #[test]
+    fn sums_add_up_rows_times_factors() {
+        let block: Vec<f32> = (0..7 * 3).map(|at| (at as f32 * 0.37).sin()).collect();
+        let factors = [0.5, -2.0, 0.25];
+        let mut found = vec![1.0; 7];
+        sums(&block, &factors, &mut found);
+        for (at, sum) in found.iter().enumerate() {
+            let column = block.chunks(7).zip(&factors).map(|(row, f)| f64::from(row[at]) * f);
+            assert!((sum - 1.0 - column.sum::<f64>()).abs() < 1e-12);
         }
     }
 

@@ -12,6 +12,7 @@ mod space;
 mod texts;
 
 pub use builder::{Hypothesis, PoolsBuilder};
+pub use dense::argmax as argmax_with_gain;
 pub use forest::{
     Agreement, Aim, Best, Choice, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
     ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Reader, Rows, Side, Skeleton,
@@ -19,8 +20,8 @@ pub use forest::{
 };
 pub use forests::{Forests, Prune};
 pub use moments::Cells;
-pub use pools::Pools;
-pub use space::{PoolSpace, Space};
+pub use pools::{Pools, Ready};
+pub use space::{Among, PoolSpace, Space};
 pub use texts::Texts;
 
 /// The first position of the largest value, and that value; NaN never wins.

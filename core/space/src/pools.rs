@@ -37,6 +37,56 @@ pub struct Pools {
     classes: OnceLock<Vec<u32>>,
 }
 
+/// Lists whose features are in order, as [`Pools`] keeps them.
+#[derive(Debug, Default)]
+pub struct Ready {
+    pub names: Names,
+    /// The first hypothesis of each sentence, and the number of all.
+    pub starts: Vec<usize>,
+    /// Where the values of each row begin, and the number of all.
+    pub rows: Vec<usize>,
+    pub values: Vec<f32>,
+    /// Where the ids of each row begin; rows with the same ids may share them.
+    pub heads: Vec<usize>,
+    /// Ascending in each row.
+    pub ids: Vec<u32>,
+    pub scores: Vec<f64>,
+    /// If there are none, texts are blank, but all different.
+    pub texts: Option<Texts>,
+}
+
+impl From<Ready> for Pools {
+    fn from(ready: Ready) -> Pools {
+        let hypotheses = ready.scores.len();
+        assert!(ready.starts.last() == Some(&hypotheses) && ready.rows.len() == hypotheses + 1);
+        assert!(ready.rows.last() == Some(&ready.values.len()) && ready.heads.len() == hypotheses);
+        let classes = match &ready.texts {
+            Some(texts) => {
+                assert!(texts.len() == hypotheses);
+                OnceLock::new()
+            }
+            None => {
+                let lists = ready.starts.windows(2).map(|list| list[1] - list[0]);
+                OnceLock::from(lists.flat_map(|length| 0..length as u32).collect::<Vec<_>>())
+            }
+        };
+        let mut pools = Pools {
+            names: ready.names,
+            starts: ready.starts,
+            rows: ready.rows,
+            values: ready.values,
+            heads: ready.heads,
+            ids: ready.ids,
+            texts: ready.texts.unwrap_or_else(|| Texts::blank(hypotheses)),
+            scores: ready.scores,
+            classes,
+            ..Pools::default()
+        };
+        pools.find_uniform();
+        pools
+    }
+}
+
 impl Pools {
     pub fn sentences(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -214,6 +264,31 @@ impl Pools {
         }
     }
 
+    /// Adds the features of a sentence's hypotheses, each times its factor, to `sums`, by id.
+    pub fn weigh(&self, sentence: usize, factors: &[f64], sums: &mut [f64]) {
+        let list = self.list(sentence);
+        if list.is_empty() {
+            return;
+        }
+        if self.uniform[sentence] {
+            let (ids, _) = self.features(list.start);
+            if ids.is_empty() {
+                return;
+            }
+            let mut local = vec![0.0; ids.len()];
+            let block = &self.values[self.rows[list.start]..self.rows[list.end]];
+            crate::dense::sums(block, factors, &mut local);
+            ids.iter().zip(local).for_each(|(&id, sum)| sums[id as usize] += sum);
+        } else {
+            for (hypothesis, &factor) in list.zip(factors) {
+                let (ids, values) = self.features(hypothesis);
+                for (&id, &value) in ids.iter().zip(values) {
+                    sums[id as usize] += factor * f64::from(value);
+                }
+            }
+        }
+    }
+
     /// Position of the best-scoring hypothesis of each sentence (the first among equals);
     /// `usize::MAX` for an empty list.
     pub fn best(&self, weights: &[f64]) -> Vec<usize> {
@@ -364,6 +439,15 @@ impl Pools {
     ) {
         let rows = &self.rows[hypotheses.start..=hypotheses.end];
         columns.rename(rows, &self.heads[hypotheses], &mut self.ids, &mut self.values, new);
+    }
+
+    /// Finds out which lists have the same ids in all rows.
+    pub(crate) fn find_uniform(&mut self) {
+        let uniform = |sentence| {
+            let mut list = self.list(sentence);
+            list.next().is_none_or(|first| list.all(|other| self.alike(first, other)))
+        };
+        self.uniform = (0..self.sentences()).map(uniform).collect();
     }
 
     /// The rows of two hypotheses have the same ids.

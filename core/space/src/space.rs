@@ -31,15 +31,37 @@ pub trait Space {
     /// Metric statistics.
     fn stats(&self, candidate: usize) -> &[f64];
 
-    /// `argmax model·score + gain·gain` among the `k` best-scoring candidates (all if `k` is 0):
-    /// the model's best, hope and fear differ only in the two factors. Ties go to the higher
-    /// score, then to the earlier candidate.
-    fn argmax(&mut self, model: f64, gain: f64, k: usize) -> Option<usize> {
-        self.top(1, model, gain, k, false).first().copied()
+    /// `argmax model·score + gain·gain` among the candidates that count: the model's best, hope
+    /// and fear differ only in the two factors. Ties go to the higher score, then to the earlier
+    /// candidate.
+    fn argmax(&mut self, model: f64, gain: f64, among: Among) -> Option<usize> {
+        self.top(1, model, gain, among, false).first().copied()
     }
 
     /// The `n` best by the same criterion, best first; with `unique` only the best of each string.
-    fn top(&mut self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize>;
+    fn top(&mut self, n: usize, model: f64, gain: f64, among: Among, unique: bool) -> Vec<usize>;
+}
+
+/// Which candidates of a sentence count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Among {
+    /// The best-scoring ones; all if 0.
+    pub k: usize,
+    /// Of each string only the best derivation, so that others do not use up `k`. The best strings
+    /// of a forest always are.
+    pub unique: bool,
+    /// `k` is for lists: forests are searched whole.
+    pub whole_forests: bool,
+}
+
+impl Among {
+    /// Every candidate.
+    pub const ALL: Among = Among { k: 0, unique: false, whole_forests: false };
+
+    /// The `k` best-scoring candidates; all if 0.
+    pub const fn best(k: usize) -> Self {
+        Among { k, unique: false, whole_forests: false }
+    }
 }
 
 /// The list of one sentence as a [`Space`].
@@ -60,16 +82,30 @@ impl<'a> PoolSpace<'a> {
         PoolSpace { pools, table, sentence, start: list.start, scores: Vec::new(), gains }
     }
 
-    /// Candidates among the `k` best-scoring.
-    fn among(&self, k: usize) -> Option<Vec<usize>> {
-        if k == 0 || k >= self.gains.len() {
+    /// The candidates that count, in the order of the list; nothing where all do.
+    fn among(&self, among: Among) -> Option<Vec<usize>> {
+        let all = self.gains.len();
+        let k = if among.k == 0 { all } else { among.k };
+        if k >= all && !among.unique {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.gains.len()).collect();
-        order.select_nth_unstable_by(k - 1, |&a, &b| {
-            order_of(self.scores[b], self.scores[a]).then(a.cmp(&b))
-        });
-        order.truncate(k);
+        let better =
+            |&a: &usize, &b: &usize| order_of(self.scores[b], self.scores[a]).then(a.cmp(&b));
+        let mut order: Vec<usize> = (0..all).collect();
+        if among.unique {
+            let classes = self.pools.classes(self.sentence);
+            let mut best: Vec<usize> = (0..all).collect();
+            for (place, &first) in classes.iter().enumerate() {
+                if better(&place, &best[first as usize]).is_lt() {
+                    best[first as usize] = place;
+                }
+            }
+            order.retain(|&place| best[classes[place] as usize] == place);
+        }
+        if k < order.len() {
+            order.select_nth_unstable_by(k - 1, better);
+            order.truncate(k);
+        }
         order.sort_unstable();
         Some(order)
     }
@@ -100,8 +136,10 @@ impl Space for PoolSpace<'_> {
         self.table.stats(self.sentence, self.start + candidate)
     }
 
-    fn argmax(&mut self, model: f64, gain: f64, k: usize) -> Option<usize> {
-        let Some(order) = self.among(k) else {
+    fn argmax(&mut self, model: f64, gain: f64, mut among: Among) -> Option<usize> {
+        // The best derivation of a string wins over its others anyway, if higher scores win.
+        among.unique &= model < 0.0 || (0 < among.k && among.k < self.gains.len());
+        let Some(order) = self.among(among) else {
             return crate::dense::argmax(&self.scores, &self.gains, model, gain);
         };
         let pick = |values: &[f64]| order.iter().map(|&place| values[place]).collect::<Vec<f64>>();
@@ -109,10 +147,10 @@ impl Space for PoolSpace<'_> {
         found.map(|place| order[place])
     }
 
-    fn top(&mut self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {
+    fn top(&mut self, n: usize, model: f64, gain: f64, among: Among, unique: bool) -> Vec<usize> {
         let value =
             |candidate: usize| model * self.scores[candidate] + gain * self.gains[candidate];
-        let mut order = self.among(k).unwrap_or_else(|| (0..self.gains.len()).collect());
+        let mut order = self.among(among).unwrap_or_else(|| (0..self.gains.len()).collect());
         order.sort_by(|&a, &b| {
             order_of(value(b), value(a))
                 .then(order_of(self.scores[b], self.scores[a]))

@@ -7,6 +7,11 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// So many empty texts.
+    pub fn blank(count: usize) -> Self {
+        Texts { bytes: String::new(), ends: vec![0; count] }
+    }
+
     pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len() as u64);

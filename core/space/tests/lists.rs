@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tunesmith_metric::TableBuilder;
-use tunesmith_space::{Hypothesis, PoolSpace, Pools, PoolsBuilder, Space, argmax};
+use tunesmith_space::{Among, Hypothesis, PoolSpace, Pools, PoolsBuilder, Space, argmax};
 use tunesmith_text::Names;
 
 /// (text, score feature, gain) of each hypothesis.
@@ -72,8 +72,25 @@ proptest! {
             }
             order.truncate(n);
             let (model, gain) = (f64::from(model), f64::from(gain));
-            prop_assert_eq!(space.top(n, model, gain, k, unique), order);
-            prop_assert_eq!(space.argmax(model, gain, k), best);
+            prop_assert_eq!(space.top(n, model, gain, Among::best(k), unique), order);
+            prop_assert_eq!(space.argmax(model, gain, Among::best(k)), best);
+            // The best derivation of each string, then the k best of these.
+            let mut strings: Vec<usize> = (0..list.len()).collect();
+            strings.sort_by_key(|&y| (-score(y), y));
+            let mut seen = Vec::new();
+            strings.retain(|&y| {
+                let new = !seen.contains(&list[y].0);
+                seen.push(list[y].0);
+                new
+            });
+            if k > 0 {
+                strings.truncate(k);
+            }
+            let worst = strings.iter().copied().min_by_key(|&y| (score(y), y));
+            let among = Among { k, unique: true, whole_forests: false };
+            prop_assert_eq!(space.argmax(-1.0, 0.0, among), worst);
+            strings.truncate(n);
+            prop_assert_eq!(space.top(n, 1.0, 0.0, among, false), strings);
             for (y, &(_, value, gain)) in list.iter().enumerate() {
                 prop_assert_eq!(space.score(y), f64::from(value));
                 prop_assert_eq!(space.gain(y), f64::from(gain));

@@ -32,15 +32,23 @@ class Gain:
     correct a length that its first steps have already corrected.
 
     `scale` multiplies every gain by 1, by the sentence's length, or by the length of sentence and
-    background together. The meaning of C and B of the margin updates depends on it.
+    background together. The meaning of C and B of the margin updates depends on it. By default
+    that is the last for gains over a background (Chiang et al. 2008): a sentence changes the score
+    of a background of ten sentences by a tenth of what it changes its own. Others are taken as they
+    are.
     """
 
     kind: Kind = "sentence"
     decay: float = 0.9
     history: History = "1best"
-    scale: Scale = "one"
+    scale: Scale | None = None
 
     KERNEL: ClassVar[str] = "core/solve/src/gain.rs"
+
+    def __post_init__(self) -> None:
+        if self.scale is None:
+            chosen: Scale = "background" if self.kind == "background" else "one"
+            object.__setattr__(self, "scale", chosen)
 
 
 SENTENCE = Gain()

@@ -15,48 +15,85 @@ from tunesmith.engines import Crew, Worker
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import packed, unpacked
 from tunesmith.learn.gains import SENTENCE, Gain
+from tunesmith.learn.scale import Fit, in_units, measure, paces
 from tunesmith.learn.selectors import Selector, Violations
 from tunesmith.learn.task import Epoch, Facts, SavedState, State, Task, Tuner
-from tunesmith.learn.updates import Update
+from tunesmith.learn.updates import Custom, Update
 from tunesmith.weights import Vector
 
-Average = Literal["all", "epoch", "none"]
+Average = Literal["all", "updates", "epoch", "none"]
 Order = npt.NDArray[np.uint32]
+# Hypotheses of a sentence by which scores are measured, where a selector has no limit.
+MEASURED = 500
+STATS = ("model", "oracle", "prediction")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learner:
-    """One step: the selector makes constraints of a sentence, the update moves the weights."""
+    """One step: the selector makes constraints of a sentence, the update moves the weights.
+
+    With `spread` > 0, C, B, D and gains are meant for scores that spread over so much within a
+    sentence, in the mean, and are multiplied by what the start weights' scores spread over instead;
+    0 takes them as they are. With `normalise`, common features are measured in units of their
+    standard deviation within lists, so that no feature moves faster because its numbers are large.
+    """
 
     selector: Selector
     update: Update
     gain: Gain = SENTENCE
+    spread: float = 0.0
+    normalise: bool = False
 
     KERNEL: ClassVar[str] = "core/solve/src/pass.rs"
 
+    def fitted(self, task: Task, start: Vector, k: int) -> Fit:
+        """Return the unit of scores, and how fast each weight moves, under the start weights."""
+        if not (self.spread or self.normalise):
+            return Fit()
+        lists, weights = task.survey(start, k)
+        found = measure(lists, weights, k)
+        unit = found.spread / self.spread if self.spread else 1.0
+        names = task.names or task.spaces.names
+        return Fit(
+            # Weights of zero have no size.
+            unit or 1.0,
+            tuple(paces(found, names).tolist()) if self.normalise else None,
+        )
+
     def kernel(
-        self, task: Task, start: Vector, *, seed: int, batch: int, averaged: bool
+        self,
+        task: Task,
+        start: Vector,
+        *,
+        seed: int,
+        batch: int,
+        average: Average,
+        fit: Fit | None = None,
     ) -> _core.Learner:
         """Return a learner that passes over the sentences of a task from the start weights."""
+        fit = fit or Fit()
         bounded = bool(np.isfinite(task.lower).any() or np.isfinite(task.upper).any())
         return _core.Learner(
             task.spaces.core,
             task.table,
             task.metric.native,
-            self.selector.kernel(),
-            self.update.kernel(),
+            in_units(self.selector, fit.unit).kernel(),
+            in_units(self.update, fit.unit).kernel(),
             start,
             gain=self.gain.kind,
             decay=self.gain.decay,
             history=self.gain.history,
-            gain_scale=self.gain.scale,
+            gain_scale=self.gain.scale or "one",
             lengths=task.lengths(),
             lower=task.lower.tolist() if bounded else None,
             upper=task.upper.tolist() if bounded else None,
             batch=batch,
             seed=seed,
-            averaged=averaged,
+            averaged=average != "none",
+            idle=average != "updates",
             names=task.names,
+            unit=fit.unit,
+            paces=fit.paces,
         )
 
 
@@ -64,10 +101,13 @@ class Learner:
 class Schedule:
     """The number of passes, their order, the weights proposed after each, and when to stop.
 
-    `average` proposes the mean of the weights after every step so far (`all`), of the current pass
-    (`epoch`), or the weights themselves (`none`). `slow_down` multiplies the learning rate after
-    each pass. Training stops after a pass without updates, or when in three passes no weight moved
-    by more than `stop` (Hasler et al. 2011).
+    `average` proposes the mean of the weights after every step so far (`all`), after every step
+    that changed them (`updates`), of the current pass (`epoch`), or the weights themselves
+    (`none`). `slow_down` multiplies the learning rate after each pass. Training stops after a pass
+    without updates, or when in three passes no weight moved by more than `stop` (Hasler et al.
+    2011), or when `patience` passes in a row scored no better than the best so far (0: never).
+    Weights are proposed `proposals` times in each pass, so that held-out text can choose among
+    more of them.
     """
 
     passes: int = 20
@@ -75,6 +115,13 @@ class Schedule:
     average: Average = "all"
     slow_down: float = 1.0
     stop: float = 0.0
+    patience: int = 0
+    proposals: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """How often weights are proposed at most."""
+        return self.passes * self.proposals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,48 +194,80 @@ class Online:
     k: int = 500
     follow: bool = True
 
+    def __post_init__(self) -> None:
+        """Raise an `InputError` if a schedule would have no effect on the update."""
+        if isinstance(self.learner.update, Custom) and self.schedule.slow_down != 1.0:
+            raise InputError(
+                "an update written in Python has no learning rate that could slow down",
+                remedy="leave slow_down at 1, and let the rule make its steps smaller",
+            )
+
     def epochs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
-        """Yield the weights after each pass."""
+        """Yield the weights after each pass, or after each part of one."""
         schedule, team = self.schedule, _Team(task.crew, max(self.regime.shards, 1))
-        team.begin(self, start, seed)
+        fit = self.learner.fitted(task, start, self._listed) if state is None else Fit.of(state)
+        team.begin(self, start, seed, fit)
         done, moved = 0, [np.inf, np.inf]
+        before, updates, context = start, 0, None
         if state is not None:
             done, moved = int(state["done"][0]), state["moved"].tolist()
-            team.restore(state, done, schedule.slow_down)
+            team.restore(state, done // schedule.proposals, schedule.slow_down)
+            if done % schedule.proposals:
+                before, updates = np.array(state["before"]), int(state["updates"][0])
+                context = state.get("context")
+                if context is not None:
+                    team.each("set_context", np.ascontiguousarray(context))
         sentences = task.spaces.lines
         shards = deal(sentences, task.lengths(), team.size)
-        for epoch in range(done + 1, schedule.passes + 1):
-            if epoch > 1 and self.learner.gain.kind == "context":
-                names = team.names() if task.names is not None else None
-                team.each("set_context", task.chosen(task.clip(self._proposed(team)), names))
-            before = team.mean("weights")
+        for number in range(done + 1, schedule.rounds + 1):
+            epoch, part = 1 + (number - 1) // schedule.proposals, (number - 1) % schedule.proposals
+            ends = part == schedule.proposals - 1
+            if part == 0:
+                if epoch > 1 and self.learner.gain.kind == "context":
+                    names = team.names() if task.names is not None else None
+                    context = task.chosen(task.clip(self._proposed(team)), names)
+                    team.each("set_context", context)
+                before, updates = team.mean("weights"), 0
+                if schedule.average == "epoch":
+                    team.each("restart_average")
             order = (
                 _core.permutation(seed, epoch, sentences)
                 if schedule.shuffle
                 else np.arange(sentences, dtype=np.uint32)
             )
-            if schedule.average == "epoch":
-                team.each("restart_average")
-            seen = self._pass(team, order, shards, epoch)
+            seen = self._pass(team, order, shards, epoch, part)
             weights, proposed = team.mean("weights"), self._proposed(team)
+            updates += seen["updates"]
             # Features that are new were zero before.
-            change = weights - np.pad(before, (0, len(weights) - len(before)))
-            moved = [*moved[-2:], float(np.abs(change).max(initial=0.0))]
-            last = seen["updates"] == 0 or max(moved) <= schedule.stop
-            team.each("slow_down", schedule.slow_down)
+            before = np.pad(before, (0, len(weights) - len(before)))
+            change = float(np.abs(weights - before).max(initial=0.0))
+            last = False
+            if ends:
+                moved = [*moved[-2:], change]
+                last = updates == 0 or max(moved) <= schedule.stop
+                team.each("slow_down", schedule.slow_down)
             names = team.names()
+            kept = team.state(names, number, moved) | fit.state()
+            if not ends:
+                kept |= {"before": before, "updates": np.array([updates])}
+                kept |= {} if context is None else {"context": np.asarray(context)}
             yield Epoch(
-                epoch,
+                number,
                 task.clip(proposed),
-                team.state(names, epoch, moved),
-                {**seen, "weight_change": moved[-1]},
-                last or epoch == schedule.passes,
+                kept,
+                {**_scored(seen, task), "weight_change": change},
+                last or number == schedule.rounds,
                 names or None,
             )
             if last:
                 return
+
+    @property
+    def _listed(self) -> int:
+        """How many hypotheses of a sentence the size of scores is measured on."""
+        return int(getattr(self.learner.selector, "k", 0)) or MEASURED
 
     @property
     def violations(self) -> Violations | None:
@@ -208,13 +287,23 @@ class Online:
         """Return the mean of the learners' weights, or of their averages."""
         return team.mean("weights" if self.schedule.average == "none" else "average")
 
-    def _pass(self, team: _Team, order: Order, shards: npt.NDArray[np.intp], epoch: int) -> Facts:
+    def _pass(
+        self, team: _Team, order: Order, shards: npt.NDArray[np.intp], epoch: int, part: int = 0
+    ) -> Facts:
         """Let every learner pass over its shard, in the order of the whole; mix on the way."""
-        own = [order[shards[order] == shard] for shard in range(team.size)]
-        mixings = self.regime.mixings
+        count = self.schedule.proposals
+        own = [
+            np.array_split(order[shards[order] == shard], count)[part] for shard in range(team.size)
+        ]
+        mixings = -(-self.regime.mixings // count)
         facts: list[Facts] = []
-        for parts in zip(*(np.array_split(each, max(mixings, 1)) for each in own), strict=True):
+        pieces = max(mixings, 1)
+        for number, parts in enumerate(
+            zip(*(np.array_split(each, pieces) for each in own), strict=True), 1
+        ):
             facts += team.walk(self, parts, epoch)
+            if number == pieces and part == count - 1:
+                team.each("end_epoch")
             team.share_names()
             if mixings:
                 team.mix()
@@ -276,8 +365,8 @@ class _Team:
         }
         return [found[number] for number in range(self.size)]
 
-    def begin(self, online: Online, start: Vector, seed: int) -> None:
-        self._ask(_begin, online, start, seed)
+    def begin(self, online: Online, start: Vector, seed: int, fit: Fit) -> None:
+        self._ask(_begin, online, start, seed, fit)
 
     def restore(self, state: SavedState, done: int, slow_down: float) -> None:
         parts = ("weights", "lag", "steps", "gain", "update")
@@ -336,12 +425,11 @@ def _learners(worker: Worker, numbers: Sequence[int]) -> list[_core.Learner]:
 
 
 def _begin(
-    worker: Worker, numbers: Sequence[int], online: Online, start: Vector, seed: int
+    worker: Worker, numbers: Sequence[int], online: Online, start: Vector, seed: int, fit: Fit
 ) -> list[None]:
-    make = online.learner.kernel
-    averaged = online.schedule.average != "none"
+    make, batch, average = online.learner.kernel, online.regime.batch, online.schedule.average
     worker.kept["learners"] = {
-        number: make(worker.share, start, seed=seed, batch=online.regime.batch, averaged=averaged)
+        number: make(worker.share, start, seed=seed, batch=batch, average=average, fit=fit)
         for number in numbers
     }
     return [None for _ in numbers]
@@ -420,9 +508,23 @@ def merge_facts(facts: list[Facts]) -> Facts:
         "oracle": mean("oracle") if paired else None,
         "prediction": mean("prediction") if paired else None,
         "spread": {"mean": spread, "sd": max(square - spread**2, 0.0) ** 0.5} if paired else None,
+        "stats": _summed(facts, STATS if paired else STATS[:1]) if watched else {},
         **_clocked(facts),
         **_counted(facts),
     }
+
+
+def _summed(facts: list[Facts], names: Sequence[str]) -> dict[str, Vector]:
+    """Add up the statistics of what was chosen, by what it was chosen as."""
+    rows = {name: [f for fact in facts if len(f := fact[f"{name}_stats"])] for name in names}
+    return {name: np.sum(several, axis=0) for name, several in rows.items() if several}
+
+
+def _scored(seen: Facts, task: Task) -> Facts:
+    """Return facts with the corpus scores of the model's best, of y+ and of y- of a pass."""
+    stats = seen.pop("stats")
+    scores = {name: task.metric.score(total) for name, total in stats.items()}
+    return {**seen, "corpus": scores} if scores else seen
 
 
 def _counted(facts: list[Facts]) -> Facts:

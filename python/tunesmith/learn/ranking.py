@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tunesmith.learn.task import Epoch, SavedState, Statistics, Task
 from tunesmith.learn.updates import Sgd
 from tunesmith.weights import Vector
 
+Take = Literal["best", "last"]
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -28,6 +30,7 @@ class Ranking:
     bounds, then w <- (1 - ψ) w + ψ w*. Each round draws new pairs; if `first` is given, it draws
     those of the first half of the rounds. Pairs are compared by the gain of the sentence alone, or,
     with `context`, by the gain of the corpus that the weights choose, with the sentence exchanged.
+    A run ends with the `last` round's weights, or with those of the `best` on the lists.
     """
 
     selector: Selector
@@ -36,6 +39,7 @@ class Ranking:
     l2: float = 1e-4
     context: bool = False
     first: Selector | None = None
+    take: Take = "best"
 
     KERNEL: ClassVar[str] = "core/solve/src/batch.rs"
 
@@ -123,7 +127,8 @@ class Ramp:
     """The ramp loss -max(s - c) + max(s + c) by the concave-convex procedure.
 
     Each round fixes the hopes under the current weights, then makes `passes` of sub-gradient steps
-    over the fears, pulled towards the start weights by L2.
+    over the fears, pulled towards the start weights by L2. A run ends with the `last` round's
+    weights, or with those of the `best` on the lists.
     """
 
     rounds: int = 10
@@ -131,6 +136,7 @@ class Ramp:
     eta: float = 1e-4
     l2: float = 1e-3
     gain: Gain = SENTENCE
+    take: Take = "best"
 
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 

@@ -32,6 +32,11 @@ class SearchAware:
         """Whether only the direction of the weights is tuned."""
         return bool(getattr(self.tuner, "scale_free", False))
 
+    @property
+    def take(self) -> str:
+        """The round that a run ends with: best or last."""
+        return str(getattr(self.tuner, "take", "best"))
+
     def epochs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:

@@ -52,9 +52,11 @@ class HopeFear:
 
     Oracles: `M-C` (hope), `LU` (lowest cost of the k-best), `MB` (lowest cost of all).
     Predictions: `M+C` (fear), `PB` (the model's best), `MC` (highest cost).
-    `k` limits the candidates to the k best-scoring; 0 takes the whole list. With `pinned`, y+ is
-    chosen by these weights instead of the current ones (the fixed half of a ramp loss).
-    `beta` is β⁺ of hopes: the lower, the nearer they lie to the model's best.
+    `k` limits the candidates to the k best-scoring; 0 takes the whole list. With `unique` these are
+    k strings, each with its best derivation; with `whole_forests` the limit is for lists only, and
+    forests are searched. With `pinned`, y+ is chosen by these weights instead of the current ones
+    (the fixed half of a ramp loss). `beta` is β⁺ of hopes: the lower, the nearer they lie to the
+    model's best.
     """
 
     oracle: Oracle = "M-C"
@@ -62,6 +64,8 @@ class HopeFear:
     k: int = 0
     pinned: tuple[float, ...] | None = None
     beta: float = 1.0
+    unique: bool = False
+    whole_forests: bool = False
 
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
@@ -76,8 +80,8 @@ class HopeFear:
         return _core.Selector.hope_fear(
             (score, self.beta * gain),
             PREDICTIONS[self.prediction],
-            0 if self.oracle == "MB" else self.k,
-            self.k,
+            (0 if self.oracle == "MB" else self.k, self.unique, self.whole_forests),
+            (self.k, self.unique, self.whole_forests),
             self.pinned,
         )
 
@@ -97,7 +101,7 @@ class Lists:
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
 
     def kernel(self) -> _core.Selector:
-        return _core.Selector.lists(self.n, self.model, self.k)
+        return _core.Selector.lists(self.n, self.model, (self.k, True, False))
 
 
 @dataclass(frozen=True)
@@ -136,18 +140,29 @@ class Bounded:
     """Add the relative margin's bounds: -B <= s(y+) - s(y) <= B (Eidelman et al. 2013).
 
     `bound` is B, `price` the slack price D. The update first meets the inner constraint, then the
-    bound against the lowest-scoring candidate, then that against the highest.
+    bound against the lowest-scoring candidate, then that against the highest. With `by_cost`, B is
+    multiplied by the plain cost of that candidate (their footnote 4). The candidates are the `k`
+    best, `unique` by string, of forests too.
     """
 
     inner: Selector
     bound: float = 1.0
     price: float = 0.01
     k: int = 0
+    unique: bool = False
+    by_cost: bool = False
 
     KERNEL: ClassVar[str] = "core/solve/src/select.rs"
+    SCALED: ClassVar[tuple[str, ...]] = ("bound", "price")
 
     def kernel(self) -> _core.Selector:
-        return _core.Selector.bounded(self.inner.kernel(), self.bound, self.price, self.k)
+        return _core.Selector.bounded(
+            self.inner.kernel(),
+            self.bound,
+            self.price,
+            (self.k, self.unique, False),
+            self.by_cost,
+        )
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker
 from tunesmith.metrics import Metric
-from tunesmith.spaces import Spaces
-from tunesmith.weights import Vector
+from tunesmith.spaces import Pools, Spaces
+from tunesmith.spaces.moments import LISTED
+from tunesmith.weights import Vector, Weights
 
 if TYPE_CHECKING:
     from tunesmith.learn.online import Online
@@ -85,6 +86,11 @@ class Task:
         """Return corpus score and gain of the hypotheses that the weights choose, in all bins."""
         total = self.crew.ask(_chosen, weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
+
+    def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
+        """Return the best of each list or forest, and the weights in the order of its features."""
+        lists = self.spaces.listed([start], k or LISTED, self.threads)
+        return lists, lists.vector(Weights.from_vector(self.spaces.names, start), partial=True)
 
     def walk(
         self,

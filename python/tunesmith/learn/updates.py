@@ -56,7 +56,8 @@ class PassiveAggressive:
 
     Rows of a bounded selector have their own cap D. They are met round by round, each under the
     weights that the round before has left: that is RM-PA. On a single row this equals `Hildreth`
-    and one round of `CuttingPlane`.
+    and one round of `CuttingPlane`. `scale_by_oracle` multiplies steps by the plain gain of y+, in
+    [0, 1] whatever gains learning sees.
     """
 
     c: float = 0.01
@@ -64,6 +65,7 @@ class PassiveAggressive:
     scale_by_oracle: bool = False
 
     KERNEL: ClassVar[str] = "core/solve/src/update/passive_aggressive.rs"
+    SCALED: ClassVar[tuple[str, ...]] = ("c",)
 
     def kernel(self) -> _core.Update:
         return _core.Update.passive_aggressive(_cap(self.c), self.rate, self.scale_by_oracle)
@@ -84,6 +86,7 @@ class Hildreth:
     sweeps: int = 10_000
 
     KERNEL: ClassVar[str] = "core/solve/src/update/hildreth.rs"
+    SCALED: ClassVar[tuple[str, ...]] = ("c",)
 
     def kernel(self) -> _core.Update:
         return _core.Update.hildreth(
@@ -107,6 +110,7 @@ class CuttingPlane:
     planes: int = 100
 
     KERNEL: ClassVar[str] = "core/solve/src/update/cutting_plane.rs"
+    SCALED: ClassVar[tuple[str, ...]] = ("c",)
 
     def kernel(self) -> _core.Update:
         return _core.Update.cutting_plane(
@@ -118,19 +122,21 @@ class CuttingPlane:
 class Perceptron:
     """Add η x where y- scores at least as high as a better y+ (Collins 2002).
 
-    With `mean`, the rows of a batch that are wrong under the weights before it are averaged (the
-    mini-batch perceptron of Zhao & Huang 2013); without, they are added one after the other.
-    Without `checked`, all rows are added, whether y- scores as high or not.
+    With `mean`, the sentences of a batch that are wrong under the weights before it are averaged
+    (the mini-batch perceptron of Zhao & Huang 2013); without, rows are added one after the other.
+    `when` says which rows move the weights: those where y- scores as high (`wrong`), those where y+
+    wins by less than the difference of gains (`loss`), or all (`always`).
     """
 
     rate: float = 1.0
     mean: bool = False
-    checked: bool = True
+    when: Literal["wrong", "loss", "always"] = "wrong"
 
     KERNEL: ClassVar[str] = "core/solve/src/update/perceptron.rs"
+    SCALED: ClassVar[tuple[str, ...]] = ("rate",)
 
     def kernel(self) -> _core.Update:
-        return _core.Update.perceptron(self.rate, self.mean, self.checked)
+        return _core.Update.perceptron(self.rate, self.mean, self.when)
 
 
 @dataclass(frozen=True)
@@ -159,17 +165,25 @@ class AdaGrad:
     Per coordinate G += g², w -= η g/√G, then w <- sign(w)[|w| - λη/√G]₊. A coordinate without a
     gradient keeps its G, so the shrinking of k skipped steps is k·λη/√G. It is applied when the
     weight is next read: the result is exact, and a million idle features cost nothing.
+
+    With `phrasal`, steps are those of the paper's own program: a step shrinks the weights that have
+    a gradient, the end of an epoch all of them once, and each row counts twice, because its mirror
+    image is an example, too. Rare features survive, because idle steps do not shrink them, and λ
+    counts half, because √G is twice as large.
     """
 
     loss: Loss = "logistic"
     eta: float = 0.02
     l1: float = 0.1
     l2: float = 0.0
+    phrasal: bool = False
 
     KERNEL: ClassVar[str] = "core/solve/src/update/gradient.rs"
 
     def kernel(self) -> _core.Update:
-        return _core.Update.gradient(self.loss, "adagrad", self.eta, self.l1, self.l2)
+        return _core.Update.gradient(
+            self.loss, "adagrad", self.eta, self.l1, self.l2, phrasal=self.phrasal
+        )
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from tunesmith.metrics.column import Column, RatioColumns, StatisticsColumns
 from tunesmith.metrics.edit import Cer, Wer
 from tunesmith.metrics.registry import get_metric, metric_names, register
 from tunesmith.metrics.ter import Ter
+from tunesmith.metrics.ter_bleu import TerBleu
 
 __all__ = [
     "Bleu",
@@ -18,6 +19,7 @@ __all__ = [
     "Rows",
     "StatisticsColumns",
     "Ter",
+    "TerBleu",
     "Wer",
     "get_metric",
     "metric_names",

@@ -189,6 +189,33 @@ def compare_runs(
     return RunsComparison(left, right, right.mean - left.mean, p, samples, seed)
 
 
+def bootstrap_runs(
+    metric: Metric,
+    baseline: Sequence[npt.ArrayLike],
+    system: Sequence[npt.ArrayLike],
+    samples: int = 1000,
+    seed: int = SEED,
+) -> Comparison:
+    """Compare the mean scores of several runs on test sets drawn with replacement.
+
+    All runs are scored on the same drawn test sets; p is that of `paired_bootstrap` for the
+    difference of the means. With one run each, the two are the same. Raise as `compare_runs` does.
+    """
+    if not baseline or not system:
+        raise InputError("a system without runs", remedy="give at least one run of each")
+    runs = [_matrix(metric, rows) for rows in [*baseline, *system]]
+    for rows in runs:
+        _same_sentences(runs[0], rows)
+    own = len(baseline)
+    scores = np.stack(_resampled(metric, runs, samples, seed))
+    signed = scores[own:].mean(axis=0) - scores[:own].mean(axis=0)
+    whole = metric.scores(np.stack([rows.sum(axis=0) for rows in runs]))
+    before, after = float(whole[:own].mean()), float(whole[own:].mean())
+    drawn = np.abs(signed)
+    p = _p_value(drawn - drawn.mean(), abs(after - before))
+    return Comparison(before, after, after - before, p, _bounds(signed), "bootstrap", samples, seed)
+
+
 def _describe(metric: Metric, runs: Sequence[Rows], seed: int) -> Runs:
     scores = metric.scores(np.stack([rows.sum(axis=0) for rows in runs]))
     spread = [_interval(_resampled(metric, [rows], 1000, seed)[0]).std for rows in runs]

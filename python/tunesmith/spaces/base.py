@@ -266,7 +266,8 @@ class Spaces(ABC):
         `Weights` cause a warning in place of that, and those that were `learnt` elsewhere nothing
         at all, but both are refused where no weight has a feature.
         """
-        used = [name for name, value in weights.items() if value]
+        constants = weights.constants if isinstance(weights, Weights) else frozenset[str]()
+        used = [name for name, value in weights.items() if value and name not in constants]
         unknown = [name for name in used if name not in self._known]
         if not unknown or not self.hypotheses:
             return

@@ -130,6 +130,10 @@ class Pools(Spaces):
         self._metrics.append(metric)
         return table
 
+    def set_table(self, metric: Metric, table: _core.Table) -> None:
+        """Take the statistics of every hypothesis as a table that was made of these lists."""
+        self._keep(metric, table)
+
     def set_statistics(self, metric: Metric | str, rows: npt.ArrayLike) -> None:
         """Use ready-made statistics, one row per hypothesis, for a metric.
 

@@ -128,6 +128,8 @@ def tune(
     preset = preset or ("kbmira" if tuner is None else type(tuner).__name__)
     algorithm = tuner if tuner is not None else make_tuner(preset, options)
     kept = _check(seed, seeds, threads, keep)
+    if kept is Keep.BEST and getattr(algorithm, "take", "best") == "last" and _is_saved(source):
+        kept = Keep.LAST
     where = source if isinstance(source, Source) else Saved(source)
     if (space := getattr(algorithm, "space", None)) is not None:
         where = where.suited(space)
@@ -204,6 +206,7 @@ def tune(
             heldout_start_all=found.heldout_start,
             runs=[found.start if run.score is None else run.score for run in runs],
             curve=runs[0].curve,
+            counts=runs[0].counts,
             **found.comparison.facts(begin.weights, threads, kept, second, seed),
             seconds=clock.total,
             decode_seconds=clock.decode,
@@ -250,6 +253,11 @@ def tune(
                 {key: value for key, value in result.to_json().items() if key != "weights"}
             )
     return result
+
+
+def _is_saved(source: Source | Spaces) -> bool:
+    """Whether a tuner's own rounds are those of the run."""
+    return not isinstance(source, Source) or source.fixed
 
 
 def fold_parts(sentences: int, folds: int, seed: int) -> list[npt.NDArray[np.int64]]:

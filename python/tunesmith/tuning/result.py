@@ -59,6 +59,9 @@ class Result:
     changed: dict[str, int] = field(default_factory=dict)
     """How many of the `sentences` have `changed` output compared with the start, and how many of
     these are `better` and `worse`; on the sentences that `significance` is about."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What `maxforce` could learn from in the last pass of the first seed: pairs `used`, reached as
+    a `whole` or as `prefixes`, `unreachable` ones, `wrong` ones (violations) …; else empty."""
     idle_limits: list[str] = field(default_factory=list)
     """Names and patterns of bounds and fixed weights that match no feature."""
 

@@ -24,15 +24,19 @@ from tunesmith.learn.task import Epoch, Facts, SavedState, State, Statistics, Ta
 from tunesmith.metrics import Metric
 from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice
-from tunesmith.spaces import Spaces
+from tunesmith.spaces import Pools, Spaces
 from tunesmith.spaces.moments import Within
 from tunesmith.tuning.limits import Bounds, limits, may_match
 from tunesmith.weights import Vector, Weights
 
 # Default number of decodings for batch tuners.
 ITERATIONS = 25
+# Decodings in a row that are no better than the best so far, after which a batch tuner gives up.
+PATIENCE = 5
+# Sentences by which a decoder's scores are measured before the first pass.
+SURVEYED = 100
 # What a round may know of the hypotheses it has seen.
-GAINS = ("model", "oracle", "prediction", "spread")
+GAINS = ("model", "oracle", "prediction", "spread", "corpus")
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Step:
 class Rounds(Protocol):
     """Proposes weights round after round."""
 
-    gives_up: ClassVar[bool]
-    """Whether rounds that are no better than the best so far end the run."""
+    patience: int
+    """How many rounds in a row that are no better than the best so far end the run; 0: none."""
     contends: ClassVar[bool]
     """Whether the start weights are kept where no round is better."""
 
@@ -101,13 +105,13 @@ class Rounds(Protocol):
 class Epochs:
     """Saved lists: every epoch of the tuner is a round."""
 
-    gives_up: ClassVar[bool] = False
     contends: ClassVar[bool] = False
 
     def __init__(self, tuner: Tuner, source: Saved, setup: Setup, seed: int) -> None:
         self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
         self._epochs: Iterator[Epoch] = iter(())
         self.space = source.spaces.what
+        self.patience = tuner.schedule.patience if isinstance(tuner, Online) else 0
 
     @property
     def spaces(self) -> Spaces:
@@ -147,8 +151,8 @@ class Epochs:
 class Decodings:
     """Decode, merge, optimise on everything decoded so far, again until nothing is new."""
 
-    gives_up: ClassVar[bool] = True
     contends: ClassVar[bool] = True
+    patience = PATIENCE
 
     def __init__(self, tuner: Tuner, source: Source, setup: Setup, seed: int) -> None:
         self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
@@ -195,13 +199,15 @@ class Decodings:
         task = setup.task(spaces, growing=True)
         start = task.clip(spaces.vector(weights, partial=True))
         # The current weights do not compete: what they choose from was found with them.
-        chosen, best, score, facts = start, -np.inf, 0.0, Facts()
+        chosen, best, score, facts, inner = start, -np.inf, 0.0, Facts(), 0
+        takes_last = getattr(self._tuner, "take", "best") == "last"
         for epoch in self._tuner.epochs(task, start, self._seed + self._added, None):
             if not np.isfinite(epoch.weights).all():
                 continue
             reached, gain = task.evaluate(epoch.weights)
-            if gain > best:
+            if gain > best or takes_last:
                 chosen, best, score, facts = epoch.weights, gain, reached, epoch.facts
+                inner = epoch.number
         if best == -np.inf:
             score, best = task.evaluate(start)
         chosen = self._scaled(task, chosen, start, best)
@@ -217,6 +223,7 @@ class Decodings:
                 **projected,
                 "oracle_score": oracle,
                 "hypotheses": spaces.hypotheses,
+                "inner_epoch": inner,
             },
             {"known": np.array([self._known])},
             optimise_seconds=time.perf_counter() - began,
@@ -266,7 +273,6 @@ class Decodings:
 class Passes:
     """The decoder follows the learner: each round is a pass over the sentences."""
 
-    gives_up: ClassVar[bool] = False
     contends: ClassVar[bool] = True
     space = "sentence"
 
@@ -274,6 +280,7 @@ class Passes:
         self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
         wanted = tuner.violations
         self._pairs = None if wanted is None else source.forced(wanted)
+        self.patience = tuner.schedule.patience
         self._spaces: Spaces | None = None
         self._epochs: Iterator[Epoch] = iter(())
         self._latest: Spaces | None = None
@@ -371,6 +378,15 @@ class Following(Task):
         """The features that are known at the start."""
         return self.features
 
+    def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
+        """Decode some of the sentences; return lists and the weights of their features."""
+        weights = Weights.from_vector(self.features, start)
+        step = -(-len(self.source.sources) // SURVEYED)
+        some = self.source.subset(range(0, len(self.source.sources), step))
+        lists = some.decode(weights, k)
+        assert isinstance(lists, Pools), "a decoder makes lists where their length is given"
+        return lists, lists.vector(weights, partial=True)
+
     def clip(self, weights: Vector) -> Vector:
         """Return the weights within their bounds; learners keep new features within theirs."""
         known = len(self.lower)
@@ -460,7 +476,7 @@ def make_rounds(
     if isinstance(tuner, Online) and tuner.follow and source.follows and not merged:
         passes = tuner.schedule.passes if iterations is None else iterations
         longer = replace(tuner, schedule=replace(tuner.schedule, passes=passes))
-        return Passes(longer, source, setup, seed), passes
+        return Passes(longer, source, setup, seed), longer.schedule.rounds
     if isinstance(tuner, Online):
         tuner.refuse_delay()
     if isinstance(source, Saved):

@@ -22,8 +22,6 @@ from tunesmith.weights import Weights
 
 # Weights that an event shows.
 EVENT_WEIGHTS = 50
-# Decodings in a row that are no better than the best so far, after which a batch tuner gives up.
-PATIENCE = 5
 
 
 class Runner:
@@ -134,9 +132,10 @@ class Runner:
             clock.decode += step.decode_seconds + judged - proposed if live else 0.0
             moved, weights = step.weights.change(weights), step.weights
             scores = [each.score(self._metric) for each in heldout]
+            standing.counts = step.facts.get("counts", {})
             self._judge(job, rounds, standing, weights, choice, heldout, scores)
             self._keeper.save(job, standing.rounds, decoded)
-            tired = rounds.gives_up and standing.rounds - standing.peaked >= PATIENCE
+            tired = 0 < rounds.patience <= standing.rounds - standing.peaked
             still = rounds.contends and moved <= self._stop
             standing.ended = step.last or still or tired
             seconds = {

@@ -58,6 +58,8 @@ class Standing:
     """Whether any round proposed another direction than the start's."""
     start: float = 0.0
     curve: list[float] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    """What the source counted in the last round."""
     heldout: list[float] = field(default_factory=list)
     heldout_start: list[float] = field(default_factory=list)
     choice: Choice | None = None

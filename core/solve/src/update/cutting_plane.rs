@@ -65,7 +65,7 @@ impl WorkingSet {
                 break;
             }
             let (ids, values) = difference(&self.members[to], &self.members[from]);
-            let norm2: f64 = values.iter().map(|value| value * value).sum();
+            let norm2 = model.norm2(&ids, &values);
             if norm2 == 0.0 {
                 break;
             }

@@ -19,6 +19,15 @@ pub enum Rate {
     AdaGrad,
 }
 
+/// When regularisers shrink the coordinates that a batch does not touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shrink {
+    /// As if after every step, at the latest when a weight is read.
+    Exact,
+    /// Only once, at the end of an epoch (Phrasal's updater).
+    Epoch,
+}
+
 /// State of one coordinate, aligned so that touching it costs one cache line.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(32))]
@@ -43,6 +52,9 @@ pub struct Gradient {
     pub eta: f64,
     pub l1: f64,
     pub l2: f64,
+    pub shrink: Shrink,
+    /// How often each row counts: twice where its mirror image is an example too.
+    pub times: f64,
     /// Empty stands for zero.
     anchor: Vec<f64>,
     cells: Vec<Cell>,
@@ -67,6 +79,8 @@ impl Gradient {
             eta,
             l1,
             l2,
+            shrink: Shrink::Exact,
+            times: 1.0,
             anchor: Vec::new(),
             cells: vec![Cell::default(); features],
             step: 0,
@@ -118,6 +132,9 @@ impl Gradient {
             return;
         }
         self.cells[id as usize].done = self.step;
+        if self.shrink == Shrink::Epoch {
+            return;
+        }
         // Nothing shrinks a zero; most weights of a sparse model are one.
         if cell.weight == 0.0 && self.anchor.is_empty() {
             return;
@@ -185,7 +202,7 @@ impl Update for Gradient {
                 }
                 self.margins.push(margin);
             }
-            stepped.loss += self.loss.slopes(&rows.gains[row..end], &mut self.margins);
+            stepped.loss += self.times * self.loss.slopes(&rows.gains[row..end], &mut self.margins);
             for (row, &slope) in (row..end).zip(&self.margins) {
                 if slope == 0.0 {
                     continue;
@@ -198,7 +215,7 @@ impl Update for Gradient {
                     if cell.gradient == 0.0 {
                         self.touched.push(id);
                     }
-                    cell.gradient += slope * value;
+                    cell.gradient += self.times * slope * value;
                 }
             }
             row = end;
@@ -230,7 +247,8 @@ impl Update for Gradient {
     }
 
     fn is_lazy(&self) -> bool {
-        self.behind && (self.l1 > 0.0 || self.l2 > 0.0)
+        let regular = self.l1 > 0.0 || self.l2 > 0.0;
+        self.behind && regular && self.shrink == Shrink::Exact
     }
 
     fn begin_pass(&mut self, model: &Model, watched: bool) {
@@ -252,6 +270,20 @@ impl Update for Gradient {
             }
         }
         self.behind = false;
+    }
+
+    fn end_epoch(&mut self, model: &mut Model) {
+        if self.shrink == Shrink::Exact || (self.l1 == 0.0 && self.l2 == 0.0) {
+            return;
+        }
+        for id in 0..self.cells.len() {
+            let weight = model.weight(id as u32);
+            if weight != 0.0 || !self.anchor.is_empty() {
+                let size = self.step_size(self.cells[id]);
+                model.set(id as u32, self.regularised(id as u32, weight, size, 1));
+            }
+        }
+        self.loaded = false;
     }
 
     fn rearrange(&mut self, places: &[u32], features: usize) -> Result<(), Fault> {

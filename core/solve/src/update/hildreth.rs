@@ -26,19 +26,21 @@ impl Update for Hildreth {
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut part = Rows::default();
+        part.scaled = self.scale_by_oracle;
         let mut problem: Vec<Dual> = Vec::new();
         for round in 0..batch.rounds() {
             batch.separate(model, round, &mut part)?;
             for row in 0..part.len() {
-                let norm2 = part.norm2(row);
+                let (ids, values) = part.row(row);
+                let norm2 = model.norm2(ids, values);
                 if norm2 == 0.0 {
                     continue;
                 }
-                let (ids, values) = part.row(row);
                 stepped.loss += part.violation(row, model).max(0.0);
                 problem.push(Dual {
                     ids: ids.to_vec(),
                     values: values.to_vec(),
+                    along: model.along(ids, values),
                     norm2,
                     target: part.gains[row] - part.offsets[row],
                     cap: if part.caps[row].is_nan() { self.c } else { part.caps[row] },
@@ -74,7 +76,7 @@ impl Update for Hildreth {
                 let change = wanted.clamp(0.0, dual.cap) - dual.alpha;
                 if change != 0.0 {
                     dual.alpha += change;
-                    for (&place, value) in dual.ids.iter().zip(&dual.values) {
+                    for (&place, value) in dual.ids.iter().zip(&dual.along) {
                         weights[place as usize] += change * value;
                     }
                     moved = moved.max(change.abs());
@@ -86,7 +88,7 @@ impl Update for Hildreth {
         }
         for dual in problem.iter().filter(|dual| dual.alpha > 0.0) {
             stepped.updates += 1;
-            for (&place, value) in dual.ids.iter().zip(&dual.values) {
+            for (&place, value) in dual.ids.iter().zip(&dual.along) {
                 if let Some(weight) = near.get_mut(&places[place as usize]) {
                     *weight += self.rate * dual.factor * dual.alpha * value;
                 }
@@ -101,6 +103,8 @@ struct Dual {
     /// Feature ids, later places among the touched weights.
     ids: Vec<u32>,
     values: Vec<f64>,
+    /// Where a step goes.
+    along: Vec<f64>,
     norm2: f64,
     target: f64,
     cap: f64,

@@ -12,7 +12,7 @@ use crate::rows::Rows;
 pub struct PassiveAggressive {
     pub c: f64,
     pub rate: f64,
-    /// Multiply the step by the gain of y+.
+    /// Multiply the step by the plain gain of y+.
     pub scale_by_oracle: bool,
     rows: Rows,
 }
@@ -30,11 +30,13 @@ impl Update for PassiveAggressive {
 
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
+        self.rows.scaled = self.scale_by_oracle;
         for round in 0..batch.rounds() {
             batch.separate(model, round, &mut self.rows)?;
             for row in 0..self.rows.len() {
                 let loss = self.rows.violation(row, model);
-                let norm2 = self.rows.norm2(row);
+                let (ids, values) = self.rows.row(row);
+                let norm2 = model.norm2(ids, values);
                 if loss > 0.0 && norm2 > 0.0 {
                     let cap =
                         if self.rows.caps[row].is_nan() { self.c } else { self.rows.caps[row] };
@@ -42,7 +44,6 @@ impl Update for PassiveAggressive {
                     if self.scale_by_oracle {
                         step *= self.rows.oracles[row];
                     }
-                    let (ids, values) = self.rows.row(row);
                     model.add(ids, values, step);
                     stepped.updates += 1;
                     stepped.loss += loss;

@@ -5,25 +5,48 @@ use crate::Fault;
 use crate::model::Model;
 use crate::rows::Rows;
 
-/// `w += η x` for every row in which y- is worse than y+ and yet scores at least as high.
+/// Which rows move the weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// y- scores at least as high as a better y+.
+    Wrong,
+    /// y+ wins by less than the difference of gains.
+    Loss,
+    /// y+ is better, whatever the scores.
+    Always,
+}
+
+/// `w += η x` for every row that counts.
 #[derive(Debug, Clone)]
 pub struct Perceptron {
     pub rate: f64,
-    /// Add the mean of the rows of a batch, all found wrong under the same weights, and not one
-    /// after the other (Zhao & Huang 2013).
+    /// Add the mean over the sentences of a batch, all judged under the same weights, and not one
+    /// row after the other (Zhao & Huang 2013). The rows of a sentence are summed.
     pub mean: bool,
-    /// Whether y- must score as high; without, every row is added.
-    pub checked: bool,
+    pub when: When,
     rows: Rows,
 }
 
 impl Perceptron {
     pub fn new(rate: f64) -> Self {
-        Perceptron { rate, mean: false, checked: true, rows: Rows::default() }
+        Perceptron { rate, mean: false, when: When::Wrong, rows: Rows::default() }
     }
 
-    fn is_wrong(&self, row: usize, margin: f64) -> bool {
-        self.rows.gains[row] > 0.0 && (margin <= 0.0 || !self.checked)
+    fn counts(&self, row: usize, margin: f64) -> bool {
+        let gain = self.rows.gains[row];
+        // Equal features cannot be told apart, whatever the weights.
+        gain > 0.0
+            && !self.rows.row(row).0.is_empty()
+            && match self.when {
+                When::Wrong => margin <= 0.0,
+                When::Loss => margin < gain,
+                When::Always => true,
+            }
+    }
+
+    /// What a row has lost, by the same rule.
+    fn loss(&self, row: usize, margin: f64) -> f64 {
+        if self.when == When::Loss { self.rows.gains[row] - margin } else { -margin }
     }
 }
 
@@ -37,23 +60,27 @@ impl Update for Perceptron {
         batch.separate(model, 0, &mut self.rows)?;
         if self.mean {
             let margins = (0..self.rows.len()).map(|row| (row, self.rows.margin(row, model)));
-            let wrong: Vec<(usize, f64)> =
-                margins.filter(|&(row, margin)| self.is_wrong(row, margin)).collect();
-            for &(row, margin) in &wrong {
+            let found: Vec<(usize, f64)> =
+                margins.filter(|&(row, margin)| self.counts(row, margin)).collect();
+            let mut sentences: Vec<u32> =
+                found.iter().map(|&(row, _)| self.rows.groups[row]).collect();
+            sentences.dedup();
+            let rate = self.rate / sentences.len().max(1) as f64;
+            for &(row, margin) in &found {
                 let (ids, values) = self.rows.row(row);
-                model.add(ids, values, self.rate / wrong.len() as f64);
+                model.add(ids, values, rate);
                 stepped.updates += 1;
-                stepped.loss -= margin;
+                stepped.loss += self.loss(row, margin);
             }
             return Ok(stepped);
         }
         for row in 0..self.rows.len() {
             let margin = self.rows.margin(row, model);
-            if self.is_wrong(row, margin) {
+            if self.counts(row, margin) {
                 let (ids, values) = self.rows.row(row);
                 model.add(ids, values, self.rate);
                 stepped.updates += 1;
-                stepped.loss -= margin;
+                stepped.loss += self.loss(row, margin);
             }
         }
         Ok(stepped)

@@ -5,7 +5,7 @@ use tunesmith_metric::Segment;
 
 use super::gains::{Aim, GramSearch};
 use super::{Derivation, FeatureSum, Forest};
-use crate::space::{Space, order_of};
+use crate::space::{Among, Space, order_of};
 
 /// The gain of a row of statistics.
 pub type Worth<'a> = Box<dyn Fn(&[f64]) -> f64 + 'a>;
@@ -183,7 +183,8 @@ impl Space for ForestSpace<'_> {
         &self.candidates[candidate].stats
     }
 
-    fn top(&mut self, n: usize, model: f64, gain: f64, k: usize, unique: bool) -> Vec<usize> {
+    fn top(&mut self, n: usize, model: f64, gain: f64, among: Among, unique: bool) -> Vec<usize> {
+        let k = if among.whole_forests { 0 } else { among.k };
         if k == 0 && gain == 0.0 {
             // The scores of the forest itself or upside down.
             let sign = if model < 0.0 { -1.0 } else { 1.0 };
