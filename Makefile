@@ -8,7 +8,7 @@ WORKERS ?= 2
 # The build tool lies in the virtual environment too.
 PIP := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-rust test-python lint format bench build wheel clean
+.PHONY: help demo test test-rust test-python experiments lint format bench build wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -25,6 +25,12 @@ test-rust: ## Run the tests of the core
 
 test-python: $(VENV)/.dev ## Run the tests of the package
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# On sample text that needs no data; in a folder of its own, so that nothing is taken from before.
+experiments: $(VENV)/.dev ## Run every recipe on sample text (about a minute)
+	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT \
+	  && env -u TUNESMITH_DATA -u TUNESMITH_SHARED \
+	    $(BIN)/tunesmith experiment all --scale smoke --out "$$out"
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, stubs, layers, rustfmt, clippy -D warnings
 	$(BIN)/ruff check .
@@ -70,8 +76,8 @@ $(BIN)/maturin: $(BIN)/python
 # The package is installed in place, so Python files need no rebuild; the core does. What is never
 # imported need not be compiled: that would take longer than the rest of the installation.
 $(VENV)/.demo: EXTRAS := [demo]
-$(VENV)/.dev: EXTRAS := [dev,demo,tensorboard,train,thot]
-$(VENV)/.bench: EXTRAS := [dev,demo,tensorboard,train,thot,bench]
+$(VENV)/.dev: EXTRAS := [dev,demo,serve,tensorboard,train,thot]
+$(VENV)/.bench: EXTRAS := [dev,demo,serve,tensorboard,train,thot,bench]
 # KenLM's package is built with these, and nothing brings them along where builds are not isolated.
 $(VENV)/.bench: TOOLS := setuptools wheel
 

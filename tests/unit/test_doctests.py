@@ -17,6 +17,7 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(tunesmith.__pat
 WITH_EXAMPLES = {
     "tunesmith.decode.templates",
     "tunesmith.engines.base",
+    "tunesmith.experiments",
     "tunesmith.learn.online",
     "tunesmith.learn.selectors",
     "tunesmith.learn.updates",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def test_examples_run_and_every_setting_and_feature_is_described(
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, "docs/translate.md", "exec"), {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            exec(compile(block, "docs/translate.md", "exec"), {})
     for kind in ("phrase", "hiero"):
         decoder = Model.load("model", kind).decoder
         for name, about in decoder.settings:

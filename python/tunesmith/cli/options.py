@@ -40,7 +40,7 @@ def flag(names: str, help: str, panel: str | None = None) -> Any:
 
 
 # A metric reads text, or columns: scores that come with the hypotheses.
-METRICS = "bleu, chrf, chrf++, ter, wer, cer or column:NAME"
+METRICS = "bleu, chrf, chrf++, ter, ter-bleu, wer, cer or column:NAME"
 
 Nbest = Annotated[
     list[Path], typer.Argument(metavar="NBEST", help="N-best lists; several are merged.")

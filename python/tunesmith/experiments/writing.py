@@ -1,0 +1,161 @@
+"""Tables for people, papers and programs: Markdown, LaTeX, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tunesmith.experiments.claims import Evidence, Judged
+from tunesmith.experiments.tables import Cell, Filled, Several
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "∩": r"$\cap$",
+    "±": r"$\pm$",
+    ">": r"\textgreater{}",
+    "<": r"\textless{}",
+}
+
+
+def cell_text(value: Cell, column: str = "") -> str:
+    """Return a cell as text: means with deviations where there are several seeds."""
+    if value is None:
+        return ""
+    if isinstance(value, Several):
+        if len(value.values) == 1 and value.mean.is_integer():
+            # A count.
+            return f"{value.mean:,.0f}"
+        mean = _number(value.mean)
+        return f"{mean} ± {_number(value.deviation)}" if len(value.values) > 1 else mean
+    if isinstance(value, float) and column.startswith("p"):
+        return f"{value:.3f}"
+    return _number(value) if isinstance(value, float | int) else value
+
+
+def _number(value: float) -> str:
+    if float(value).is_integer() and abs(value) >= 100:
+        return f"{value:,.0f}"
+    if abs(value) < 1 and value:
+        return f"{value:.3f}"
+    return f"{value:,.0f}" if isinstance(value, int) else f"{value:.2f}"
+
+
+def markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [
+        f"| {' | '.join(_bar(each) for each in headers)} |",
+        f"| {' | '.join('---' for _ in headers)} |",
+        *(f"| {' | '.join(_bar(each) for each in row)} |" for row in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bar(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def latex(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """Return a table in LaTeX, for the package booktabs."""
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+
+    said = "".join(_LATEX.get(char, char) for char in caption)
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\begin{{tabular}}{{l{'r' * (len(headers) - 1)}}}",
+            r"\toprule",
+            line(headers),
+            r"\midrule",
+            *(line(row) for row in rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            *([rf"\caption{{{said}}}"] if caption else []),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def texts_of(table: Filled) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the cells of a table as text; a task that never changes is left out."""
+    columns = [name for name in table.columns if name != "task"]
+    return columns, [[cell_text(row.get(name), name) for name in columns] for row in table.rows]
+
+
+def plain_table(table: Filled) -> dict[str, Any]:
+    """Return a table in JSON types: several seeds as a list."""
+    return {
+        "kind": table.kind,
+        "title": table.title,
+        "columns": table.columns,
+        "rows": [
+            {k: list(v.values) if isinstance(v, Several) else v for k, v in row.items()}
+            for row in table.rows
+        ],
+        "notes": table.notes,
+    }
+
+
+def page(outcome: Mapping[str, Any], tables: Sequence[Filled], judged: Sequence[Judged]) -> str:
+    """Return the page of a recipe in Markdown."""
+    parts = [f"# {outcome['title']}", ""]
+    if outcome["reproduces"]:
+        parts += [f"Reproduces {'; '.join(outcome['reproduces'])}.", ""]
+    if outcome["about"]:
+        parts += [outcome["about"], ""]
+    parts += [f"**{outcome['verdict']}**{_reason(outcome)}", ""]
+    facts = f"Scale {outcome['scale']}, {outcome['seeds']} seed{'s' * (outcome['seeds'] != 1)}"
+    parts += [f"{facts}; {outcome['machine']}.", ""]
+    if outcome["scale"] == "smoke":
+        parts += [
+            "Sample text of a few sentences stands for every task: it shows that the recipe runs, "
+            "nothing more.",
+            "",
+        ]
+    for each in judged:
+        parts += [f"- **{each.status}**: {each.text} (`{each.claim}`): {each.reason}"]
+        parts += [f"  - {evidence_text(one)}" for one in each.evidence]
+    parts += [""] if judged else []
+    for table in tables:
+        parts += [f"## {table.title}", "", markdown(*texts_of(table))]
+        parts += [f"{'; '.join(table.notes)}.", ""] if table.notes else []
+    for plot in outcome["plots"]:
+        parts += [f"![{plot}]({plot})", ""]
+    for task, reason in outcome["left_out"].items():
+        parts += [f"Left out: {task}: {reason}", ""]
+    if outcome["systems"]:
+        parts += ["## Systems", ""]
+        parts += [f"- {name}: `{tuner}`" for name, tuner in outcome["systems"].items()]
+    return "\n".join(parts) + "\n"
+
+
+def _reason(outcome: Mapping[str, Any]) -> str:
+    return f": {outcome['reason']}" if outcome["reason"] else ""
+
+
+def evidence_text(one: Evidence) -> str:
+    """Return in a line what two systems have on a task."""
+    said = (
+        f"{one.task}: {one.left} {_number(one.left_value)}, {one.right} "
+        f"{_number(one.right_value)}: {one.outcome}"
+    )
+    if one.p is None or one.p_bootstrap is None or one.ci is None:
+        return f"{said} ({one.seeds} seed{'s' * (one.seeds != 1)}; values that overlap are unclear)"
+    return (
+        f"{said} (randomisation p = {one.p:.3f}, bootstrap p = {one.p_bootstrap:.3f}, 95% of "
+        f"differences [{one.ci[0]:+.2f}, {one.ci[1]:+.2f}], {one.seeds} "
+        f"seed{'s' * (one.seeds != 1)})"
+    )

@@ -1,0 +1,387 @@
+"""Recipes are read strictly, runs are kept by content, and verdicts follow from the evidence."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from tunesmith.errors import InputError
+from tunesmith.experiments import (
+    SCALES,
+    Evidence,
+    Judged,
+    Lab,
+    find_recipe,
+    find_task,
+    overall,
+    read_recipe,
+    shipped,
+    verdict,
+)
+from tunesmith.experiments.claims import Difference, Status, compared_rows
+from tunesmith.experiments.fields import at_scale
+from tunesmith.experiments.plot import Point, draw
+from tunesmith.experiments.recipe import MORE, Claim
+from tunesmith.experiments.sample import pairs
+from tunesmith.experiments.store import Store
+from tunesmith.experiments.tables import MORE as COLUMNS
+from tunesmith.experiments.tables import Filled, Several
+from tunesmith.experiments.writing import latex, markdown, texts_of
+
+BASE = """
+title = "Mine"
+tasks = ["sample-lists"]
+metrics = ["bleu:tokenize=none"]
+seeds = 1
+
+[[systems]]
+name = "first"
+preset = "none"
+
+[[systems]]
+name = "kbmira"
+preset = "kbmira"
+
+[[tables]]
+kind = "scores"
+title = "Scores"
+baseline = "first"
+
+[[claims]]
+text = "Tuning helps"
+claim = "kbmira > first on tests"
+"""
+
+
+def written(folder: Path, text: str = BASE) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# -- verdicts ------------------------------------------------------------------------------
+
+
+def evidence(*outcomes: Difference, by: float = 1.0) -> list[Evidence]:
+    sign = {"higher": by, "unclear": 0.0, "lower": -by}
+    return [Evidence("t", "a", "b", 1.0, 1.0, sign[each], each) for each in outcomes]
+
+
+def judged(relation: str, *outcomes: Difference, within: float | None = None) -> Status:
+    claim = Claim("", "a", relation, ("b",), within=within)
+    return verdict(claim, evidence(*outcomes)).status
+
+
+@pytest.mark.parametrize(
+    ("relation", "outcomes", "wanted"),
+    [
+        (">", ("higher",), "confirmed"),
+        (">", ("unclear",), "not confirmed"),
+        (">", ("lower",), "not confirmed"),
+        (">", ("higher", "higher", "unclear"), "confirmed"),
+        (">", ("higher", "unclear"), "not confirmed"),
+        (">", ("higher", "higher", "lower"), "not confirmed"),
+        ("<", ("lower",), "confirmed"),
+        ("<", ("higher",), "not confirmed"),
+        (">=", ("unclear",), "confirmed"),
+        (">=", ("higher", "lower"), "not confirmed"),
+        ("<=", ("unclear", "lower"), "confirmed"),
+        ("<=", ("higher",), "not confirmed"),
+        ("~", ("unclear", "unclear"), "confirmed"),
+        ("~", ("unclear", "higher"), "not confirmed"),
+        ("~", ("lower",), "not confirmed"),
+        (">", (), "not testable here"),
+    ],
+)
+def test_a_claim_is_judged_by_its_evidence(
+    relation: str, outcomes: tuple[Difference, ...], wanted: Status
+) -> None:
+    assert judged(relation, *outcomes) == wanted
+
+
+def test_differences_within_a_margin_do_not_count() -> None:
+    assert judged(">=", "lower", within=2.0) == "confirmed"
+    assert judged(">=", "lower", within=0.5) == "not confirmed"
+    assert judged("~", "higher", within=2.0) == "confirmed"
+    assert judged("~", "higher", within=0.5) == "not confirmed"
+
+
+def test_a_recipe_is_confirmed_if_no_claim_that_could_be_tested_is_not() -> None:
+    def all_of(*states: Status) -> Status:
+        return overall([Judged("", "", each, "") for each in states])
+
+    yes, no, never = get_args(Status)
+    assert all_of(yes, never) == yes
+    assert all_of(yes, no, never) == no
+    assert all_of(never) == never == all_of()
+
+
+def test_scores_are_compared_over_sentences_and_lower_is_better_where_it_is() -> None:
+    right = np.tile([1.0, 10.0], (60, 1))
+    wrong = np.tile([4.0, 10.0], (60, 1))
+    one = compared_rows("t", "a", "b", [right], [wrong], "wer")
+    assert (one.outcome, one.left_value, one.right_value) == ("higher", 10.0, 40.0)
+    assert one.p is not None and one.p < 0.05
+    assert compared_rows("t", "b", "a", [wrong], [right], "wer").outcome == "lower"
+    assert compared_rows("t", "a", "a", [right], [right], "wer").outcome == "unclear"
+
+
+# -- recipes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", shipped())
+def test_every_recipe_of_the_package_can_be_read(name: str, scale: str) -> None:
+    recipe = read_recipe(find_recipe(name), scale)
+    assert recipe.claims and recipe.tables
+    assert all(find_task(recipe, task).name == task for task in recipe.tasks)
+    assert recipe.reproduces or "No paper" in recipe.about
+
+
+def test_recipes_are_files_of_the_package() -> None:
+    folder = resources.files("tunesmith.experiments")
+    names = {each.name for each in (folder / "recipes").iterdir()}
+    assert {f"{name}.toml" for name in shipped()} <= names
+    assert len(shipped()) >= 18
+    assert (folder / "tasks.toml").is_file()
+
+
+def test_a_scale_without_a_value_takes_that_of_the_next_smaller_one() -> None:
+    given = {"seeds": {"smoke": 1, "small": 3}, "k": [{"full": 9}], "other": {"a": 1}}
+    assert at_scale(given, "smoke") == {"seeds": 1, "k": [9], "other": {"a": 1}}
+    assert at_scale(given, "full") == {"seeds": 3, "k": [9], "other": {"a": 1}}
+
+
+def test_varied_systems_have_names_and_options_of_their_own(tmp_path: Path) -> None:
+    text = BASE.replace('name = "kbmira"\n', 'name = "kbmira {c}"\nvary = { c = [0.1, 0.01] }\n')
+    text = text.replace("kbmira > first", "kbmira * > first")
+    systems = read_recipe(written(tmp_path, text), "smoke").systems[1:]
+    assert [each.name for each in systems] == ["kbmira 0.1", "kbmira 0.01"]
+    assert [each.options for each in systems] == [{"c": 0.1}, {"c": 0.01}]
+
+
+BAD = {
+    "unknown key": ("seeds = 1", "seeds = 1\nseed = 2", "seed: unknown key", "there are"),
+    "unknown key of a system": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\nas = "cherry2012"',
+        "systems[2].as: unknown key",
+        "there are",
+    ),
+    "unknown preset": (
+        'preset = "kbmira"',
+        'preset = "mire"',
+        "systems[2].preset: no tuner named 'mire'",
+        "choose one of none,",
+    ),
+    "unknown option": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\noptions = { see = 1 }',
+        "systems[2].options: kbmira has no option 'see'",
+        "it has c,",
+    ),
+    "no seeds": ("seeds = 1\n", "", "seeds: is missing", "add seeds ="),
+    "zero seeds": ("seeds = 1", "seeds = 0", "seeds: 0 is not a whole number from 1", "correct"),
+    "text for a number": ("seeds = 1", 'seeds = "1"', "seeds: '1' is not a whole", "correct"),
+    "number for a text": ('title = "Mine"', "title = 3", "title: 3 is not a text", "quotes"),
+    "unknown metric": ("bleu:tokenize=none", "blue", "metrics: ", "bleu"),
+    "unknown table": ('"scores"', '"score"', "tables[1].kind: 'score' is unknown", "use one of"),
+    "unknown column": (
+        'baseline = "first"',
+        'more = ["speed"]',
+        "tables[1].more: 'speed' is unknown",
+        "use features",
+    ),
+    "unknown system in a claim": (
+        "> first on",
+        "> last on",
+        "claims: no system is called 'last'",
+        "there are first, kbmira",
+    ),
+    "no claim": ("kbmira > first on tests", "kbmira", "claims[1].claim: 'kbmira' is no", "write"),
+    "two of a name": ('name = "first"', 'name = "kbmira"', "two systems are called", "its own"),
+    "not TOML": ("seeds = 1", "seeds =", "not TOML: ", "correct the file"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_recipe_is_refused_with_file_key_and_remedy(name: str, tmp_path: Path) -> None:
+    old, new, message, remedy = BAD[name]
+    assert old in BASE
+    path = written(tmp_path, BASE.replace(old, new, 1))
+    with pytest.raises(InputError) as told:
+        read_recipe(path, "smoke")
+    assert told.value.file == str(path)
+    assert message in told.value.message
+    assert told.value.remedy is not None and remedy in told.value.remedy
+
+
+OWN = """
+[task.mine]
+kind = "phrase"
+train = { texts = [{ source = "train.src", references = ["train.tgt"] }] }
+development = { source = "dev.src", references = ["dev.tgt"] }
+tests.test = { source = "test.src", references = ["test.tgt"] }
+"""
+
+
+def test_a_file_that_a_recipe_names_must_be_there(tmp_path: Path) -> None:
+    path = written(tmp_path, BASE.replace("sample-lists", "mine") + OWN)
+    with pytest.raises(
+        InputError, match=r"task\.mine: there is no test\.src .*relative to"
+    ) as told:
+        Lab(tmp_path / "out").run(read_recipe(path, "smoke"))
+    assert told.value.file == str(path)
+
+
+def test_without_the_data_of_a_task_nothing_can_be_tested(tmp_path: Path) -> None:
+    recipe = read_recipe(find_recipe("hasler2011-start"), "small")
+    outcome = Lab(tmp_path / "out").run(recipe)
+    assert outcome["verdict"] == "not testable here"
+    assert "there is no multi30k/" in outcome["reason"]
+
+
+@pytest.mark.parametrize(
+    ("system", "line", "message"),
+    [
+        ("first", "options = { c = 1 }", "options without a tuner: c"),
+        ("kbmira", "beam = 3", "beam of saved lists"),
+        ("kbmira", 'templates = ["rule-id"]', "templates of saved lists"),
+        ("kbmira", "iterations = 3", "are not decoded again"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(
+    system: str, line: str, message: str, tmp_path: Path
+) -> None:
+    text = BASE.replace(f'name = "{system}"\n', f'name = "{system}"\n{line}\n')
+    with pytest.raises(InputError, match=message):
+        Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+
+
+# -- runs are kept by content --------------------------------------------------------------
+
+
+def test_an_entry_is_made_once_and_depends_on_the_whole_key(tmp_path: Path) -> None:
+    asked: list[Any] = []
+
+    def find(store: Store, **key: Any) -> Any:
+        def make(path: Path) -> dict[str, Any]:
+            asked.append(key)
+            return {"answer": key["a"]}
+
+        return store.kept("things", key, make)["answer"]
+
+    store = Store(tmp_path)
+    assert [find(store, a=1, b=2), find(store, b=2, a=1), find(store, a=1, b=3)] == [1, 1, 1]
+    assert asked == [{"a": 1, "b": 2}, {"a": 1, "b": 3}]
+    assert find(Store(tmp_path), a=1, b=2) == 1
+    assert len(asked) == 2
+
+
+def test_an_entry_that_could_not_be_made_is_made_again(tmp_path: Path) -> None:
+    def fail(path: Path) -> dict[str, Any]:
+        (path / "half").write_text("half")
+        raise RuntimeError
+
+    def go_on(path: Path) -> dict[str, Any]:
+        return {"was": (path / "half").read_text()}
+
+    with pytest.raises(RuntimeError):
+        Store(tmp_path).kept("things", {"a": 1}, fail)
+    assert Store(tmp_path).kept("things", {"a": 1}, go_on)["was"] == "half"
+
+
+def test_only_what_changed_is_run_again(tmp_path: Path) -> None:
+    def run(text: str) -> tuple[int, int]:
+        lab = Lab(tmp_path / "out", jobs=2)
+        lab.run(read_recipe(written(tmp_path, text), "smoke"))
+        return lab.store.made, lab.store.hits
+
+    assert run(BASE) == (2, 0)
+    # Names and words are not content.
+    renamed = BASE.replace("Mine", "Ours").replace('name = "kbmira"', 'name = "tuned"')
+    assert run(renamed.replace("kbmira > first", "tuned > first")) == (0, 2)
+    assert run(BASE.replace('preset = "kbmira"', 'preset = "kbmira"\noptions = { c = 0.5 }')) == (
+        1,
+        1,
+    )
+    # A second seed; the system that is not tuned has no randomness.
+    assert run(BASE.replace("seeds = 1", "seeds = 2")) == (1, 3)
+
+
+def test_equal_tasks_are_run_once_though_they_run_at_the_same_time(tmp_path: Path) -> None:
+    # Both stand for the same sample lists at smoke scale.
+    text = BASE.replace('["sample-lists"]', '["neural", "combination"]')
+    lab = Lab(tmp_path / "out", jobs=4)
+    outcome = lab.run(read_recipe(written(tmp_path, text), "smoke"))
+    assert (lab.store.made, lab.store.hits) == (2, 2)
+    assert [table["title"] for table in outcome["tables"]] == [
+        "Scores (neural)",
+        "Scores (combination)",
+    ]
+
+
+# -- what is written -----------------------------------------------------------------------
+
+
+def test_columns_that_recipes_may_ask_for_are_those_that_there_are() -> None:
+    assert set(MORE) == set(COLUMNS)
+
+
+def test_tables_are_escaped_and_show_deviations() -> None:
+    filled = Filled(
+        "scores",
+        "A & B",
+        ["task", "system", "|A|", "p"],
+        [{"task": "t", "system": "a_b", "|A|": Several((1.0, 2.0)), "p": 0.01}],
+    )
+    assert texts_of(filled) == (["system", "|A|", "p"], [["a_b", "1.50 ± 0.707", "0.010"]])
+    assert markdown(*texts_of(filled)).splitlines()[0] == r"| system | \|A\| | p |"
+    made = latex(*texts_of(filled), filled.title)
+    assert r"a\_b & 1.50 $\pm$ 0.707 & 0.010 \\" in made
+    assert r"\caption{A \& B}" in made
+
+
+def test_a_plot_has_a_line_for_each_system_and_even_steps_on_request() -> None:
+    line = [Point(0.0, 1.0), Point(0.001, 3.0, 2.0, 4.0), Point(1.0, 2.0)]
+    made = draw("a < b", "x", "BLEU", {"one": line, "two": line[:1]}, even=True)
+    assert made.count("<circle") == 4
+    assert "a &lt; b" in made
+    places = [float(part.split('"')[0]) for part in made.split('<circle cx="')[1:4]]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1])
+
+
+# -- the documentation ---------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+
+
+def test_the_page_lists_every_recipe_with_what_it_reproduces() -> None:
+    for name, path in shipped().items():
+        recipe = read_recipe(path, "smoke")
+        told = "; ".join(recipe.reproduces) or f"{recipe.title} (in no paper)"
+        assert f"| `{name}` | {told} |" in PAGE
+
+
+def test_the_recipe_of_the_page_runs_on_text_of_ones_own(tmp_path: Path) -> None:
+    for name, size, seed in (("train", 200, 1), ("dev", 15, 2), ("test", 15, 3)):
+        made = pairs(size, seed, "home")
+        for ending, lines in (
+            ("src", [each.source for each in made]),
+            ("tgt", [each.references[0] for each in made]),
+        ):
+            (tmp_path / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines))
+    (text,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    outcome = Lab(tmp_path / "out").run(read_recipe(written(tmp_path, text), "smoke"))
+    assert outcome["verdict"] in ("confirmed", "not confirmed")
+    (claim,) = outcome["claims"]
+    assert {each["left"] for each in claim["evidence"]} == {
+        "kbmira dense C=0.02",
+        "kbmira dense C=0.002",
+    }
+    assert outcome["plots"] == ["passes-mine.svg"]
