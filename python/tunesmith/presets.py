@@ -34,6 +34,7 @@ from tunesmith.learn.options import (
     Share,
     Whole,
     allowed,
+    idle,
     meaning,
     refuse_idle,
     typed,
@@ -116,6 +117,13 @@ Interpolate = Annotated[Part, Doc("ψ, how far the weights move towards each rou
 PairGain = Annotated[
     Literal["sentence", "context"],
     Doc("what a hypothesis is worth: alone, or within the corpus"),
+]
+Size = Annotated[
+    Amount,
+    Doc(
+        "what scores of a sentence spread over in the unit of C, B, D and gains; the spread under "
+        "the start weights is measured and counts as this; 0: scores as they are"
+    ),
 ]
 Sharpness = Annotated[Positive, Doc("how sharply p ∝ exp(α s) prefers high scores")]
 Normalise = Annotated[bool, Doc("count features in units of their spread within lists")]
@@ -312,6 +320,8 @@ def mira(
     decay: Decay = 0.9,
     history: History = "1best",
     gain_scale: GainScale | None = None,
+    spread: Size = 0.0,
+    normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -329,6 +339,8 @@ def mira(
             selector=selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
             update=updates.PassiveAggressive(c),
             gain=Gain(gain, decay, history, gain_scale),
+            spread=spread,
+            normalise=normalise,
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=WHOLE if oracle == "MB" else k or WHOLE,
@@ -349,6 +361,8 @@ def mira_hildreth(
     decay: Decay = 0.9,
     history: History = "1best",
     gain_scale: GainScale | None = None,
+    spread: Size = 0.0,
+    normalise: Normalise = False,
     scale_update: Annotated[
         bool, Doc("multiply steps by the oracle's sentence BLEU"), OnlyWith("learner", ("mira",))
     ] = False,
@@ -356,6 +370,9 @@ def mira_hildreth(
     decrease: Annotated[Part, Doc("what the learning rate is multiplied by after each pass")] = 1.0,
     shuffle: Shuffle = True,
     average: Average = "all",
+    proposals: Annotated[
+        Count, Doc("how often in a pass weights are proposed, for held-out text to choose from")
+    ] = 1,
     learner: Annotated[
         Literal["mira", "perceptron"], Doc("the update: MIRA, or a perceptron")
     ] = "mira",
@@ -383,9 +400,16 @@ def mira_hildreth(
             selector=selectors.Lists(n, lists == "model-hope-fear"),
             update=rule,
             gain=Gain(gain, decay, history, gain_scale),
+            spread=spread,
+            normalise=normalise,
         ),
         schedule=Schedule(
-            passes=passes, shuffle=shuffle, average=average, slow_down=decrease, stop=stop
+            passes=passes,
+            shuffle=shuffle,
+            average=average,
+            slow_down=decrease,
+            stop=stop,
+            proposals=proposals,
         ),
     )
 
@@ -402,6 +426,8 @@ def mira_cp(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
+    spread: Size = 0.0,
+    normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -416,6 +442,8 @@ def mira_cp(
             selector=selectors.HopeFear(k=k, unique=unique, whole_forests=True),
             update=updates.CuttingPlane(c, epsilon, max_iter=max_iter),
             gain=Gain(gain, decay, scale=gain_scale),
+            spread=spread,
+            normalise=normalise,
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=k or WHOLE,
@@ -437,6 +465,8 @@ def rm(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
+    spread: Size = 0.0,
+    normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -466,6 +496,8 @@ def rm(
             ),
             update=updates.PassiveAggressive(c),
             gain=Gain(gain, decay, scale=gain_scale),
+            spread=spread,
+            normalise=normalise,
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=WHOLE if oracle == "MB" else k or WHOLE,
@@ -490,6 +522,8 @@ def rm_cp(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
+    spread: Size = 0.0,
+    normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -513,6 +547,8 @@ def rm_cp(
             ),
             update=updates.CuttingPlane(c, epsilon, epsilon_bound, max_iter),
             gain=Gain(gain, decay, scale=gain_scale),
+            spread=spread,
+            normalise=normalise,
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
         k=WHOLE if oracle == "MB" else k or WHOLE,
@@ -842,6 +878,12 @@ def make_tuner(name: str, options: Mapping[str, Any] | None = None) -> Tuner:
         given[field] = typed(f"{name}.{key}", value, hints[field])
     refuse_idle(name, hints, known, given)
     return make(**given)
+
+
+def idle_options(name: str, options: Mapping[str, Any]) -> set[str]:
+    """Return the options that have no effect beside the others."""
+    hints = get_type_hints(find_preset(name), include_extras=True)
+    return {key for key, _, _ in idle(hints, preset_options(name), options)}
 
 
 def preset_options(name: str) -> dict[str, Any]:

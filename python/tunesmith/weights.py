@@ -13,6 +13,7 @@ from collections.abc import (
     ValuesView,
 )
 from itertools import compress, islice
+from math import copysign
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,12 @@ class Weights(Mapping[str, float]):
         """Return the weights of `names`, zero for unknown names."""
         get = self._values.get
         return np.array([get(name, 0.0) for name in names], np.float64)
+
+    def uniform(self, fixed: Mapping[str, float]) -> Weights:
+        """Return weights of the same size and of the signs they have; fixed ones stay."""
+        size = 1.0 / max(len(self), 1)
+        equal = {name: copysign(size, weight) for name, weight in self.items()}
+        return self.replaced({**equal, **{name: fixed[name] for name in fixed if name in self}})
 
     def replaced(self, values: Mapping[str, float]) -> Weights:
         """Return a copy with some weights replaced."""

@@ -195,6 +195,8 @@ class Watch:
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Show the progress of an event."""
+        if event["event"] == "stage":
+            self._jobs, self._heads = {}, []
         if event["event"] == "start":
             note(
                 f"{event['preset']} for {event['metric']}: {_sizes(event)}, "

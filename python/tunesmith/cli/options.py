@@ -15,6 +15,7 @@ import typer
 from tunesmith.errors import InputError
 from tunesmith.formats import Reading, names
 from tunesmith.metrics import Metric, get_metric, metric_names
+from tunesmith.papers import PAPERS, Settings, find_paper, settings_of
 from tunesmith.presets import PRESETS
 from tunesmith.spaces import Pools
 from tunesmith.spaces.reading import File
@@ -111,9 +112,22 @@ Threads = Annotated[
     int, option("--threads -j", "N", "0: one per core. Never changes a result.", min=0, max=1024)
 ]
 Json = Annotated[bool, flag("--json", "One JSON object as the last line of stdout.")]
-Tuner = Annotated[str, option("--tuner -t", "NAME", f"{', '.join(PRESETS)}.")]
+Tuner = Annotated[
+    str | None,
+    option(
+        "--tuner -t",
+        "NAME",
+        f"{', '.join(PRESETS)}; NAME,NAME: one after the other, sparse features with the last.",
+    ),
+]
+As = Annotated[
+    str | None, option("--as", "PAPER", f"All settings of a paper: {', '.join(PAPERS)}.")
+]
 OutFile = Annotated[Path | None, option("--out -o", "FILE", "Where to write the weights (TOML).")]
-TunerOptions = Annotated[list[str] | None, option("--set", "KEY=VALUE", "An option of the tuner.")]
+TunerOptions = Annotated[
+    list[str] | None,
+    option("--set", "KEY=VALUE", "An option of the tuner; TUNER.KEY=VALUE of one of several."),
+]
 StartWeights = Annotated[
     Path | None,
     option(
@@ -150,7 +164,9 @@ SecondMetric = Annotated[
     str | None,
     option("--second-metric", "NAME", "A second metric that is reported, not tuned.", MEASURE),
 ]
-Kept = Annotated[Keep, option("--keep", "WHICH", "Round to keep: best, last or heldout.", WEIGHTS)]
+Kept = Annotated[
+    Keep | None, option("--keep", "WHICH", "Round to keep: best (default), last, heldout.", WEIGHTS)
+]
 Regime = Annotated[
     str | None,
     option(
@@ -301,6 +317,19 @@ def one_of(name: str, value: str | None, choices: Sequence[str]) -> None:
     """Raise if a value is given and is not one of the choices."""
     if value is not None and value not in choices:
         raise InputError(f"--{name} {value}", remedy=f"use one of {', '.join(choices)}")
+
+
+def of_paper(paper: str | None, tuner: str | None, default: str) -> tuple[str, Settings]:
+    """Return the tuner that was asked for, or else the paper's own, and the paper's settings."""
+    if paper is None:
+        return tuner or default, Settings()
+    if tuner is not None and "," in tuner:
+        raise InputError(
+            f"--as {paper} with a chain of tuners",
+            remedy="run one after the other, with --weights from the run before",
+        )
+    chosen = tuner or next(iter(find_paper(paper).tuners))
+    return chosen, settings_of(paper, chosen)
 
 
 def settings(pairs: list[str] | None, option: str = "--set") -> dict[str, str]:

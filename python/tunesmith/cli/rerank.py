@@ -30,10 +30,9 @@ from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
-from tunesmith.learn.online import with_regime
 from tunesmith.learn.untuned import CONSENSUS
 from tunesmith.metrics import get_metric
-from tunesmith.presets import make_tuner, preset_options
+from tunesmith.presets import preset_options
 from tunesmith.report import Follow
 from tunesmith.rerank.applying import Applied, apply_lines, apply_nbest
 from tunesmith.rerank.checking import check_pools
@@ -41,6 +40,7 @@ from tunesmith.runs.board import Board
 from tunesmith.spaces.reading import check_copy, read_lists, read_weights, write_weights
 from tunesmith.tuning import Keep, Result
 from tunesmith.tuning import tune as tune_pools
+from tunesmith.tuning.chain import stages_of
 from tunesmith.weights import Weights
 
 app = typer.Typer(
@@ -155,7 +155,8 @@ def _alone(row: dict[str, Any]) -> str:
 def tune(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
-    tuner: o.Tuner = "kbmira",
+    tuner: o.Tuner = None,
+    as_: o.As = None,
     metric: o.MetricName = "bleu",
     out_file: o.OutFile = None,
     set_: o.TunerOptions = None,
@@ -180,7 +181,7 @@ def tune(
     weights: o.StartWeights = None,
     bound: o.Bound = None,
     fix: o.Fix = None,
-    keep: o.Kept = Keep.BEST,
+    keep: o.Kept = None,
     force: Annotated[
         bool, o.flag("--force", "Write the weights even if they are refused.", o.WEIGHTS)
     ] = False,
@@ -206,8 +207,12 @@ def tune(
     the start are refused with exit code 1.
     """
     o.resumable(run, resume)
+    preset, told = o.of_paper(as_, tuner, "kbmira")
+    paper = told.on_lists()
     settings = o.settings(set_)
-    algorithm = with_regime(make_tuner(tuner, settings), regime)
+    if as_ is not None:
+        settings, regime = paper.with_options(preset, settings), regime or paper.regime
+    stages = stages_of(preset, settings, regime)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
     measured = get_metric(metric)
@@ -239,22 +244,22 @@ def tune(
     files = [*nbest, *(reference or []), *(heldout or []), *(heldout_reference or [])]
     files += [path for path in (source, weights) if path is not None]
     with (
-        Watch(epochs(tuner, settings)) as watch,
+        Watch(epochs(preset, settings) if len(stages) == 1 else None) as watch,
         Follow(run) as follow,
         Board(tensorboard) as board,
     ):
         result = tune_pools(
             read.pools,
-            tuner,
+            preset,
             measured,
             options=settings,
-            tuner=algorithm,
+            regime=regime,
             start=start,
             heldout=[] if held is None else held,
             folds=folds,
             seeds=seeds,
             seed=seed,
-            keep=keep,
+            keep=keep or paper.keep or Keep.BEST,
             bounds=bounds,
             fixed=fixed,
             second_metric=watched,
@@ -294,7 +299,7 @@ def tune(
         )
 
 
-def epochs(tuner: str, settings: dict[str, str]) -> int | None:
+def epochs(tuner: str, settings: dict[str, Any]) -> int | None:
     """Return the maximum number of epochs of a run, for the progress bar."""
     given = preset_options(tuner) | settings
     if "restarts" in given:

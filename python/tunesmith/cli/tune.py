@@ -34,9 +34,7 @@ from tunesmith.decode.translation import KINDS, WEIGHTS, Model
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import CHECKED, fingerprint
 from tunesmith.formats import read_references
-from tunesmith.learn.online import with_regime
 from tunesmith.metrics import get_metric
-from tunesmith.presets import make_tuner
 from tunesmith.report import Follow
 from tunesmith.runs.board import Board
 from tunesmith.sources import Command, Live, Source
@@ -46,6 +44,7 @@ from tunesmith.spaces.reading import check_copy, read_weights, write_weights
 from tunesmith.training.model import check_templates, read_model
 from tunesmith.tuning import Keep, Result
 from tunesmith.tuning import tune as learn
+from tunesmith.tuning.chain import stages_of
 from tunesmith.weights import Weights
 
 EXAMPLES = (
@@ -55,6 +54,8 @@ EXAMPLES = (
     "$ tunesmith tune model --source dev.de -r dev.en -t adagrad --features green2013 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=2 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t maxforce --set update=early -o w.toml\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t mert,mira --features green2013 -o w\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en --as eidelman2013 -t rm -o w.toml\n\n"
     "$ tunesmith tune --moses moses.ini --source dev.de -r dev.en -t kbmira -o tuned.ini\n\n"
     "$ tunesmith tune --command 'cdec -c cdec.ini -w {weights} -k {k} -r < {source}' "
     "--source dev.de -r dev.en -w start.txt -o weights.txt\n\n"
@@ -118,7 +119,8 @@ def tune(
         list[Path], o.option("--reference -r", "FILE", "Their references; repeat for several.")
     ],
     model: o.Model = None,
-    tuner: o.Tuner = "mert",
+    tuner: o.Tuner = None,
+    as_: o.As = None,
     out_file: Annotated[
         Path | None,
         o.option(
@@ -247,7 +249,7 @@ def tune(
     ] = False,
     bound: o.Bound = None,
     fix: o.Fix = None,
-    keep: o.Kept = Keep.BEST,
+    keep: o.Kept = None,
     folds: o.Folds = 0,
     seeds: o.Seeds = 1,
     second_metric: o.SecondMetric = None,
@@ -284,11 +286,17 @@ def tune(
             f"--kind {kind} of {'a command' if moses is None else 'a configuration of Moses'}",
             remedy="leave --kind out: it is for a MODEL that has both kinds of rules",
         )
+    preset, paper = o.of_paper(as_, tuner, "mert")
+    if paper.space is not None and command is None:
+        space = space or paper.space
     o.one_of("space", space, get_args(SpaceName))
     held = held_out(heldout or [], heldout_reference or [])
-    settings = o.settings(set_)
-    algorithm = with_regime(make_tuner(tuner, settings), regime)
-    binned = "bins" in (space, getattr(algorithm, "space", None))
+    settings: dict[str, Any] = dict(o.settings(set_))
+    if as_ is not None:
+        settings, regime = paper.with_options(preset, settings), regime or paper.regime
+    nbest = paper.nbest if nbest is None else nbest
+    stages = stages_of(preset, settings, regime)
+    binned = "bins" in {space, *(getattr(stage.tuner, "space", None) for stage in stages)}
     if not binned and (partial, ranked, ways) != (Partial.POTENTIAL, Ranked.ESTIMATE, 1):
         raise InputError(
             "--partial, --ranked and --ways are about bins",
@@ -325,12 +333,14 @@ def tune(
                 check_templates([] if start is None else templates_of(start), str(weights))
                 loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
         absent = loaded.absent
-        start = loaded.weights if start is None else start
+        if start is None:
+            start = loaded.weights.uniform(loaded.fixed) if paper.uniform else loaded.weights
         templates = list(loaded.templates or [])
         tell_unknown(loaded.unknown(start), start.file, None if model is None else "--features")
         if model is not None:
             tell_without_effect(features or [], kind_of(model, kind))
-        found = o.numbers(search)
+        phrases = "distortion_limit" in dict(loaded.decoder.settings)
+        found = {**(paper.search if phrases else {}), **o.numbers(search)}
 
         def corpus(text: Path, references: list[Path]) -> Source:
             return Live(
@@ -358,18 +368,18 @@ def tune(
     ):
         result = learn(
             corpus(source, reference),
-            tuner,
+            preset,
             measured,
             start=start,
             options=settings,
-            tuner=algorithm,
+            regime=regime,
             heldout=[corpus(text, references) for text, references in held.items()],
             folds=folds,
             seeds=seeds,
             second_metric=second_metric,
-            iterations=epochs,
+            iterations=paper.iterations if epochs is None else epochs,
             seed=seed,
-            keep=keep,
+            keep=keep or paper.keep or Keep.BEST,
             bounds=o.bounds(bound),
             fixed=o.fixed(fix),
             threads=threads,
@@ -539,6 +549,10 @@ def show(result: Result, heldout: list[Path]) -> None:
         for path, before, after in scores:
             rows.add_row(path.name, f"{before:.2f}", f"{after:.2f}")
     out.print(rows)
+    for stage in result.stages:
+        nothing = "" if stage["refused"] is None else f", not used: {stage['refused']}"
+        change = f"{stage['start']:.2f} to {stage['tuned']:.2f}"
+        out.print(f"{stage['tuner']}: {change}{nothing}", style="dim")
     curve = " ".join(f"{score:.2f}" for score in result.curve)
     facts: dict[str, Any] = {
         "after each decoding": curve,

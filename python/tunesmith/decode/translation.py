@@ -290,6 +290,7 @@ class Model:
         settings: Mapping[str, float] | None = None,
         *,
         tokenized: bool = False,
+        zero: bool = False,
     ) -> Translator:
         """Return a translator: the model with weights (default: its own) and search settings.
 
@@ -297,7 +298,7 @@ class Model:
         lists names that the model cannot have. With `tokenized`, input and output are words of the
         model; without, text is prepared and restored as in training. Raise if weights are not
         finite, belong to the other kind of rules, or none belongs to this model, and for unknown
-        settings.
+        settings. Weights that are all zero are allowed with `zero`: learning may begin with them.
         """
         given = self.weights if weights is None else weights
         if isinstance(given, str | PathLike):
@@ -310,8 +311,8 @@ class Model:
             where = "named= of Model.load" if model.make else None
             warnings.warn(without_effect(unknown, chosen.file, where), WithoutEffect, stacklevel=2)
         names = self.decoder.dense
-        if not any(chosen.get(name) for name in names):
-            known = any(name in chosen for name in names)
+        known = any(name in chosen for name in names)
+        if not any(chosen.get(name) for name in names) and not (zero and known):
             raise InputError(
                 "all weights for features of this model are zero"
                 if known
@@ -335,6 +336,13 @@ class Model:
             changed = replace(self, decoder=self.make(all_on), templates=all_on, _others={})
             self._others[more] = changed
         return self._others[more]
+
+    def without_templates(self) -> Model:
+        """Return the model with no more templates turned on than its own weights need."""
+        needed = templates_of(self.weights)
+        if self.make is None or _members(needed) == _members(self.templates):
+            return self
+        return replace(self, decoder=self.make(needed), templates=needed, _others={})
 
     def _check_kind(self, weights: Weights) -> None:
         found = kind_of(weights)

@@ -5,7 +5,7 @@ All three stand in an option's type: `Annotated[int, Range(1), Doc("passes over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from types import NoneType
@@ -76,27 +76,35 @@ def meaning(kind: Any) -> str:
     return text if only is None else f"{text} ({only})".strip()
 
 
+def idle(
+    kinds: Mapping[str, Any], known: Mapping[str, Any], given: Mapping[str, Any]
+) -> Iterator[tuple[str, OnlyWith, Any]]:
+    """Yield given options that differ from their default but have no effect with the others.
+
+    Each comes with what it needs, and with the value that the option has which it depends on.
+    """
+    chosen = {**known, **given}
+    for key, value in given.items():
+        only = _mark(kinds[key], OnlyWith)
+        if only is not None and value != known[key] and chosen[only.option] not in only.values:
+            yield key, only, chosen[only.option]
+
+
 def refuse_idle(
     name: str, kinds: Mapping[str, Any], known: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
     """Raise if a given option differs from its default but has no effect with the others."""
-    chosen = {**known, **given}
-    for key, value in given.items():
-        only = _mark(kinds[key], OnlyWith)
-        if only is None or value == known[key]:
-            continue
-        other = chosen[only.option]
-        if other not in only.values:
-            raise InputError(
-                f"{name}.{key} has no effect with {only.option}={other}",
-                remedy=f"leave it out, or use {only}",
-            )
+    for key, only, other in idle(kinds, known, given):
+        raise InputError(
+            f"{name}.{key} has no effect with {only.option}={other}",
+            remedy=f"leave it out, or use {only}",
+        )
 
 
 def typed(name: str, value: Any, kind: Any) -> Any:
     """Return a value converted to the type of its option; raise if it is not allowed."""
     plain, optional = _plain(kind)
-    if optional and str(value).lower() == "none":
+    if optional and (value is None or str(value).lower() in ("none", "auto")):
         return None
     if get_origin(plain) is Literal:
         if str(value) not in get_args(plain):

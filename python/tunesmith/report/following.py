@@ -34,6 +34,11 @@ class Follow:
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Rewrite the page after an event, which the run directory already has."""
+        if event["event"] == "stage":
+            # The next tuner of a chain has a folder of its own.
+            self.__exit__()
+            self._run, self._begun, self._due = event["folder"], False, 0.0
+            return
         self._begun = True
         began = time.monotonic()
         if self._run is None or event["event"] not in ("start", "epoch") or began < self._due:

@@ -110,6 +110,10 @@ class Source(ABC):
             remedy="give a model directory of tunesmith train, or a Moses configuration",
         )
 
+    def dense(self) -> Source:
+        """Return the source without features that templates add for tuning; most have none."""
+        return self
+
     @property
     def keys(self) -> list[str]:
         """A label per sentence, or nothing."""

@@ -82,6 +82,10 @@ class Live(Source):
             )
         return replace(self, space="bins" if space == "bins" else self.space)
 
+    def dense(self) -> Live:
+        """Return the source with the model's own features, without templates for tuning."""
+        return replace(self, model=self.model.without_templates())
+
     def resume_key(self) -> dict[str, object]:
         """Return settings that must be the same when a run is resumed, apart from the sentences."""
         return {
@@ -96,7 +100,7 @@ class Live(Source):
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
-        translator = self.model.translator(weights, self.settings, tokenized=True)
+        translator = self.model.translator(weights, self.settings, tokenized=True, zero=True)
         every = range(len(self.sources))
         found = self._found(translator, every, k or self.k or LIST, k is not None)
         if self.density is None:

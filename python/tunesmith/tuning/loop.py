@@ -14,12 +14,12 @@ from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
 from tunesmith.learn.task import Tuner
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
 from tunesmith.sources import Saved, Source
 from tunesmith.spaces import Spaces
 from tunesmith.spaces.moments import spreads
+from tunesmith.tuning.chain import stages_of, tune_in_turn
 from tunesmith.tuning.comparison import outcome_of
 from tunesmith.tuning.journal import Journal, Listener
 from tunesmith.tuning.keeper import Keeper
@@ -54,6 +54,7 @@ def tune(
     metric: str | Metric = "bleu",
     *,
     options: Mapping[str, Any] | None = None,
+    regime: str | None = None,
     tuner: Tuner | None = None,
     start: Mapping[str, float] | Vector | None = None,
     heldout: Source | Spaces | Sequence[Source | Spaces] = (),
@@ -81,8 +82,11 @@ def tune(
     ----------
     source
         Lists or forests, or a source that decodes: `Live` (our decoders), `Command` (any program).
-    preset, options, tuner
-        The algorithm by name (`kbmira`) with its options; a `tuner` of your own takes its place.
+    preset, options, regime, tuner
+        The algorithm by name (`kbmira`) with its options and changes to its regime
+        (`"shards=2,mix=5"`); a `tuner` of your own takes its place. `"mert,mira"` is a chain: each
+        begins with what the one before it found, and only the last one sees templates that were
+        turned on for tuning. Options of a chain name the tuner: `{"mira.c": 0.01}`.
     start
         Weights to begin with. Saved lists may do without: the weights behind their own scores are
         recovered, or zero is used, which keeps their order.
@@ -126,7 +130,36 @@ def tune(
     measure = get_metric(metric)
     second = None if second_metric is None else get_metric(second_metric)
     preset = preset or ("kbmira" if tuner is None else type(tuner).__name__)
-    algorithm = tuner if tuner is not None else make_tuner(preset, options)
+    if tuner is None:
+        stages = stages_of(preset, options, regime)
+        if len(stages) > 1:
+            return tune_in_turn(
+                tune,
+                stages,
+                source,
+                measure,
+                start=start,
+                heldout=heldout,
+                folds=folds,
+                seeds=seeds,
+                seed=seed,
+                keep=keep,
+                bounds=bounds,
+                fixed=fixed,
+                second_metric=second_metric,
+                iterations=iterations,
+                stop=stop,
+                merged=merged,
+                threads=threads,
+                engine=engine,
+                run=run,
+                resume=resume,
+                config=config,
+                meta=meta,
+                listen=listen,
+            )
+        tuner = stages[0].tuner
+    algorithm = tuner
     kept = _check(seed, seeds, threads, keep)
     if kept is Keep.BEST and getattr(algorithm, "take", "best") == "last" and _is_saved(source):
         kept = Keep.LAST

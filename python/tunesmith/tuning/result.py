@@ -64,6 +64,8 @@ class Result:
     a `whole` or as `prefixes`, `unreachable` ones, `wrong` ones (violations) …; else empty."""
     idle_limits: list[str] = field(default_factory=list)
     """Names and patterns of bounds and fixed weights that match no feature."""
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    """What each tuner of a chain found: `tuner`, `start`, `tuned`, `heldout`, `refused`."""
 
     @property
     def iterations(self) -> int:
