@@ -666,6 +666,7 @@ class AlignedCorpus:
         max_length: int,
         reordering: bool,
         hierarchical_reordering: bool,
+        reordering_sides: bool,
         smoothing: str,
         exact_lexicon: bool,
         min_count: int,

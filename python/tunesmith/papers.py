@@ -204,6 +204,8 @@ PAPERS: dict[str, Paper] = {
                     "gain": "sentence",
                     "shrink": "phrasal",
                     "average": "none",
+                    "passes": 50,
+                    "patience": 3,
                 },
                 regime="batch=20,delay=15,ordered=false",
                 uniform=True,
@@ -212,8 +214,8 @@ PAPERS: dict[str, Paper] = {
             "mert": _mert(nbest=200, uniform=True, search=_GREEN_SEARCH),
             "kbmira": Settings(options=_kbmira().options, nbest=200, search=_GREEN_SEARCH),
         },
-        "The number of passes (until convergence). Results depend on the order in which lists "
-        "arrive; --regime batch=20 repeats them.",
+        "When a run has converged: after three passes that are no better, at most 50. Results "
+        "depend on the order in which lists arrive; --regime batch=20 repeats them.",
     ),
     "liu2014": Paper(
         "Liu & Huang 2014, Search-aware tuning for machine translation",

@@ -72,7 +72,7 @@ GainScale = Annotated[
     gains.Scale,
     Doc(
         "what gains are multiplied by: 1, the sentence's length, or that with background; "
-        "none: the last where gains are over a background, else 1"
+        "auto: the last where gains are over a background, else 1"
     ),
 ]
 Average = Annotated[
@@ -92,10 +92,15 @@ Candidates = Annotated[
 ]
 Unique = Annotated[bool, Doc("candidates are strings, each with its best derivation")]
 Take = Annotated[Literal["best", "last"], Doc("the round that counts: the best on lists, or last")]
-Spread = Annotated[Bound, Doc("B, which scores of a sentence may differ by at most")]
+Spread = Annotated[
+    Bound, Doc("B, which scores of a sentence may differ by at most; auto: twice `spread`")
+]
 ByCost = Annotated[bool, Doc("multiply B by the cost of the candidate that it is about")]
 Price = Annotated[Positive, Doc("D, the largest step for the bounds")]
 Passes = Annotated[Count, Doc("passes over the sentences at most")]
+Patience = Annotated[
+    Whole, Doc("end when so many passes in a row scored no better than the best; 0: never")
+]
 Rounds = Annotated[Count, Doc("rounds at most")]
 Shuffle = Annotated[bool, Doc("visit sentences in another order in each pass")]
 Moves = Annotated[Count, Doc("moves of each step at most")]
@@ -450,11 +455,21 @@ def mira_cp(
     )
 
 
+def _bound(name: str, bound: float | None, spread: float) -> float:
+    """Return B; raise if it is to be found from a spread that is not measured."""
+    if bound is None and spread == 0.0:
+        raise InputError(
+            f"{name}.bound is auto, but no spread is measured",
+            remedy="give bound=NUMBER, or spread=1",
+        )
+    return 2.0 * spread if bound is None else bound
+
+
 @preset
 def rm(
     *,
     c: LargestStep = C,
-    bound: Spread = 30.0,
+    bound: Spread | None = None,
     by_cost: ByCost = False,
     price: Price = C,
     oracle: Oracle = "M-C",
@@ -465,7 +480,7 @@ def rm(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
-    spread: Size = 0.0,
+    spread: Size = 1.0,
     normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
@@ -474,21 +489,20 @@ def rm(
 
     After the step on (y+, y-): if s(y+) - s(y_w) > B for the lowest-scoring y_w, go back by
     min(D, (Δs - B)/‖Δf‖²); if some s(y) > s(y+) + B, forward likewise. B → ∞ is MIRA.
-    bound is B, in the size of scores. The default of 30 is rarely reached: unless the scores of a
-    list spread over more than 30, `rm` equals `mira` to the last bit. Set it lower to bound
-    anything: the spread that `mira` reaches, which its events report, is a good value; the paper's
-    1 shrinks weights whose scores spread further. price is D; the paper has C = D = 0.01, and
-    D = 0.1 for sparse features.
+    C, D and B mean something only for weights of a certain size, which decoding leaves open. So
+    the size of scores is measured under the start weights: what they spread over within a sentence,
+    in the mean, counts as `spread`. `bound=auto` is twice that; `spread=0` takes scores as they are.
 
     Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper; `by_cost` is its
-    footnote on costs. Deviations: C, D and B as told; candidates for the bounds are the k best
-    strings, of forests too.
+    footnote on costs. Deviations: the scale; the paper has C = D = 0.01, D = 0.1 for sparse
+    features, and B = 1 whatever the weights (`spread=0`, which shrinks weights whose scores spread
+    further); candidates for the bounds are the k best strings, of forests too.
     """
     return Online(
         learner=Learner(
             selector=selectors.Bounded(
                 selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
-                bound,
+                _bound("rm", bound, spread),
                 price,
                 k,
                 unique,
@@ -508,7 +522,7 @@ def rm(
 def rm_cp(
     *,
     c: LargestStep = C,
-    bound: Spread = 30.0,
+    bound: Spread | None = None,
     by_cost: ByCost = False,
     price: Price = C,
     oracle: Oracle = "M-C",
@@ -522,7 +536,7 @@ def rm_cp(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
-    spread: Size = 0.0,
+    spread: Size = 1.0,
     normalise: Normalise = False,
     average: Average = "all",
     shuffle: Shuffle = True,
@@ -530,8 +544,7 @@ def rm_cp(
     """Relative margin by cutting planes: three working sets, the largest violation first.
 
     Sets for the margin and for the upper and the lower bound; each is optimised in turn until the
-    weights stop changing. bound is that of `rm`: with the default of 30 the result equals that of
-    `mira-cp` unless the scores of a list spread over more than 30.
+    weights stop changing. Scale and bounds are those of `rm`.
 
     Eidelman, Marton & Resnik 2013. Deviations: those of `rm`.
     """
@@ -539,7 +552,7 @@ def rm_cp(
         learner=Learner(
             selector=selectors.Bounded(
                 selectors.HopeFear(oracle, prediction, k, unique=unique, whole_forests=True),
-                bound,
+                _bound("rm-cp", bound, spread),
                 price,
                 k,
                 unique,
@@ -575,6 +588,7 @@ def adagrad(
     ] = 15,
     k: Annotated[Count, Doc("length of the lists of a live decoder")] = 200,
     passes: Passes = 10,
+    patience: Patience = 0,
     alpha: Annotated[Sharpness, OnlyWith("loss", ("expected",))] = 1.0,
     gain: GainName = "context",
     average: Average = "none",
@@ -603,7 +617,7 @@ def adagrad(
             update=updates.AdaGrad(name, eta, l1, l2, shrink == "phrasal"),
             gain=Gain(gain),
         ),
-        schedule=Schedule(passes=passes, shuffle=shuffle, average=average),
+        schedule=Schedule(passes=passes, shuffle=shuffle, average=average, patience=patience),
         regime=Regime(batch=20),
         k=k,
     )

@@ -518,7 +518,7 @@ class Fixed(Source):
         return self.lists.subset(list(sentences))
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
-        if k is None:
+        if k != 1:
             return self.lists
         texts = self.lists.outputs(self.lists.best(self.lists.vector(weights, partial=True)))
         nothing = np.zeros((len(texts), 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_phrase_table(corpus, folder / "words")
     options = PhraseOptions(reordering=False, hierarchical_reordering=True)
     make_phrase_table(corpus, folder / "blocks", options)
+    make_phrase_table(corpus, folder / "sides", replace(options, reordering_sides=True))
     make_hiero_table(corpus, folder / "rules")
     estimate(folder / "t", order=3).write_arpa(folder / "lm.arpa")
     return folder
@@ -49,10 +51,15 @@ def scores(pools: Pools, weights: dict[str, float]) -> np.ndarray:
     return pools.dot(np.array([weights[name] for name in pools.names if name in weights] + [0.0]))
 
 
-@pytest.mark.parametrize("table", ["words", "blocks"])
-def test_scores_are_those_of_the_features(folder: Path, table: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "prefix", "features"),
+    [("words", "word", 6), ("blocks", "block", 6), ("sides", "block", 8)],
+)
+def test_scores_are_those_of_the_features(
+    folder: Path, table: str, prefix: str, features: int
+) -> None:
     translator, weights = decoders(folder, table)
-    assert sum(name.startswith(f"{table[:-1]}-") for name in weights) == 6
+    assert sum(name.startswith(f"{prefix}-") for name in weights) == features
     for line in LINES:
         (found,) = translator.translate([line], details=1)
         best = found.derivations[0]
@@ -62,6 +69,28 @@ def test_scores_are_those_of_the_features(folder: Path, table: str) -> None:
     lists = translator.nbest(LINES, 200, False)
     assert lists.hypotheses > 100
     assert np.allclose(scores(lists, weights), lists.scores, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("target", "order"),
+    [
+        ("B A C", ["right", "swap", "monotone"]),
+        ("A C B", ["monotone", "right", "swap"]),
+        ("C A B", ["right", "left", "monotone"]),
+    ],
+)
+def test_a_phrase_that_stands_apart_lies_left_or_right(
+    folder: Path, target: str, order: list[str]
+) -> None:
+    """Orientations to the phrase before, one word after the other."""
+    decoder = Decoder.phrase(folder / "sides", folder / "lm.arpa")
+    translator = decoder.translator([("lm", 1.0)], [*SEARCH, ("phrase_limit", 1.0)])
+    forced, _, _ = translator.force(["a b c"], [target], 10)
+    assert forced.hypotheses == 1
+    found = dict(forced.features(0))
+    classes = ("monotone", "swap", "left", "right")
+    fired = {each for each in classes if found.get(f"block-previous-{each}")}
+    assert fired == set(order)
 
 
 @pytest.mark.parametrize(("table", "monotone"), [("words", False), ("blocks", True)])

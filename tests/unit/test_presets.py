@@ -317,7 +317,7 @@ def test_every_option_is_explained() -> None:
     assert mira["shuffle"].allowed == "true or false"
     assert mira["decay"].meaning.endswith("(gain=background)")
     assert "background" not in explained("risk")["alpha"].meaning
-    assert explained("mira-hildreth")["rate"].allowed == "a number above 0 up to 1,000,000, or none"
+    assert explained("mira-hildreth")["rate"].allowed == "a number above 0 up to 1,000,000, or auto"
     assert explained("adagrad")["k"].meaning != mira["k"].meaning
 
 
@@ -335,7 +335,7 @@ def test_a_new_preset_needs_neither_ranges_nor_meanings(monkeypatch: pytest.Monk
         ({"rate": "nan"}, "give a number"),
         ({"depth": "2.5"}, "plain.depth is '2.5' .give a whole number.$"),
         ({"depth": 2.5}, "give a whole number"),
-        ({"limit": "x"}, "give a number, or none"),
+        ({"limit": "x"}, "give a number, or auto"),
     ):
         with pytest.raises(InputError, match=told):
             make_tuner("plain", options)
@@ -346,7 +346,7 @@ def test_a_type_says_what_an_option_means() -> None:
     count = Annotated[int, Range(1, 9), Doc("how often")]
     assert (allowed(count), meaning(count)) == ("a whole number from 1 up to 9", "how often")
     late = Annotated[count | None, OnlyWith("mode", ("slow", "late"))]
-    assert allowed(late) == "a whole number from 1 up to 9, or none"
+    assert allowed(late) == "a whole number from 1 up to 9, or auto"
     assert meaning(late) == "how often (mode=slow or late)"
     assert meaning(Annotated[count, Doc("how often at most")]) == "how often at most"
     with pytest.raises(InputError, match="from 1 up to 9"):

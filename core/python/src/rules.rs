@@ -100,7 +100,8 @@ impl AlignedCorpus {
         .map_err(py_err)
     }
 
-    #[pyo3(signature = (path, *, max_length, reordering, hierarchical_reordering, smoothing,
+    #[pyo3(signature = (path, *, max_length, reordering, hierarchical_reordering,
+                        reordering_sides, smoothing,
                         exact_lexicon, min_count, memory, threads, progress=None))]
     #[allow(clippy::too_many_arguments)] // one keyword per option, as Python has them
     fn phrase_table(
@@ -110,6 +111,7 @@ impl AlignedCorpus {
         max_length: usize,
         reordering: bool,
         hierarchical_reordering: bool,
+        reordering_sides: bool,
         smoothing: &str,
         exact_lexicon: bool,
         min_count: u64,
@@ -126,7 +128,8 @@ impl AlignedCorpus {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let options = PhraseOptions { max_length, reordering, hierarchical_reordering };
+        let options =
+            PhraseOptions { max_length, reordering, hierarchical_reordering, reordering_sides };
         let making = Making { memory, min_count, min_gap_count: 1 };
         let precision = if exact_lexicon { Precision::Exact } else { Precision::SevenDecimals };
         let (corpus, watch) = (&*self.inner, Watch::default());

@@ -10,8 +10,8 @@ use crate::links::{links, take_links};
 
 /// A share of one, so that sums do not depend on their order.
 pub const ONE: u64 = 1 << 32;
-/// Counts of orientations: by word and by block, to the previous and the next, three each.
-pub const ORIENTATIONS: usize = 12;
+/// Counts of orientations: by word and by block, to the previous and the next, four each.
+pub const ORIENTATIONS: usize = 16;
 
 /// What the last part of a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl<'a> Tally<'a> {
                 self.weight += ONE;
                 let bits = rest.first().copied().unwrap_or(0);
                 for place in 0..4 {
-                    self.orientations[3 * place + (bits >> (2 * place) & 3) as usize] += 1;
+                    self.orientations[4 * place + (bits >> (2 * place) & 3) as usize] += 1;
                 }
                 1
             }

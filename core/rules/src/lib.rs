@@ -28,7 +28,7 @@ pub use frequent::Frequent;
 pub use hiero::HieroOptions;
 pub use lexical::{Lexicon, Precision};
 pub use phrases::PhraseOptions;
-pub use score::{Column, Scale};
+pub use score::{Column, Scale, orientation_columns};
 pub use smoothing::Smoothing;
 pub use table::{Entries, Entry, Kind, Node, Table};
 pub use text::{

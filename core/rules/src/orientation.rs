@@ -7,15 +7,19 @@ use crate::blocks::{Block, Grid};
 pub enum Orientation {
     Monotone,
     Swap,
-    Discontinuous,
+    /// Apart, and left of the phrase before it; of the phrase after it, which lies to the left.
+    Left,
+    /// Apart, and to the right likewise.
+    Right,
 }
 
 impl Orientation {
-    fn new(monotone: bool, swap: bool) -> Self {
+    fn new(monotone: bool, swap: bool, right: bool) -> Self {
         match (monotone, swap) {
             (true, false) => Orientation::Monotone,
             (false, true) => Orientation::Swap,
-            _ => Orientation::Discontinuous,
+            _ if right => Orientation::Right,
+            _ => Orientation::Left,
         }
     }
 }
@@ -27,9 +31,16 @@ pub type Pair = (Orientation, Orientation);
 pub fn by_word(grid: &Grid<'_>, block: Block) -> Pair {
     let corners = Corners::new(block);
     let linked = |corner: (isize, isize)| grid.linked(corner.0, corner.1);
+    let ((first, last), (start, end)) = (block.source, block.target);
+    // The nearest linked word on the target side decides; a sentence begins at the left.
+    let is_linked = |row: &usize| grid.sources(*row).next().is_some();
+    let before = (0..start).rev().find(is_linked);
+    let after = (end + 1..grid.sentence.target.len()).find(is_linked);
+    let follows = before.is_none_or(|row| grid.sources(row).any(|source| source < first));
+    let goes_on = after.is_none_or(|row| grid.sources(row).any(|source| source > last));
     (
-        Orientation::new(linked(corners.before), linked(corners.before_swapped)),
-        Orientation::new(linked(corners.after), linked(corners.after_swapped)),
+        Orientation::new(linked(corners.before), linked(corners.before_swapped), follows),
+        Orientation::new(linked(corners.after), linked(corners.after_swapped), goes_on),
     )
 }
 
@@ -126,7 +137,7 @@ fn set(bits: &mut [u64], bit: usize) {
 
 #[cfg(test)]
 mod tests {
-    use Orientation::{Discontinuous, Monotone, Swap};
+    use Orientation::{Left, Monotone, Right, Swap};
 
     use super::*;
     use crate::bitext::Sentence;
@@ -139,13 +150,26 @@ mod tests {
         let grid = Grid::new(Sentence { source: &words, target: &words, links: &links });
         let hierarchy = Hierarchy::new(&grid);
         let word = |at: usize, to: usize| Block { source: (at, at), target: (to, to) };
-        assert_eq!(by_word(&grid, word(1, 0)), (Discontinuous, Swap));
-        assert_eq!(by_word(&grid, word(0, 1)), (Swap, Discontinuous));
+        assert_eq!(by_word(&grid, word(1, 0)), (Right, Swap));
+        assert_eq!(by_word(&grid, word(0, 1)), (Swap, Right));
         // Word 2 follows the block of both, whose last word is not linked to its neighbour.
-        assert_eq!(by_word(&grid, word(2, 2)), (Discontinuous, Monotone));
+        assert_eq!(by_word(&grid, word(2, 2)), (Right, Monotone));
         assert_eq!(hierarchy.orient(&grid, word(2, 2)), (Monotone, Monotone));
-        assert_eq!(hierarchy.orient(&grid, word(0, 1)), (Swap, Discontinuous));
+        assert_eq!(hierarchy.orient(&grid, word(0, 1)), (Swap, Right));
         let whole = Block { source: (0, 2), target: (0, 2) };
         assert_eq!(by_word(&grid, whole), (Monotone, Monotone));
+    }
+
+    #[test]
+    fn a_phrase_that_stands_apart_lies_left_or_right() {
+        // Source 0 1 2 3 is said in the order 1 3 0 2; the target word between 3 and 0 has no link.
+        let (source, target) = ([3; 4], [3; 5]);
+        let links = [(1, 0), (3, 1), (0, 3), (2, 4)];
+        let grid = Grid::new(Sentence { source: &source, target: &target, links: &links });
+        let word = |at: usize, to: usize| Block { source: (at, at), target: (to, to) };
+        assert_eq!(by_word(&grid, word(1, 0)), (Right, Right));
+        assert_eq!(by_word(&grid, word(3, 1)), (Right, Left));
+        assert_eq!(by_word(&grid, word(0, 3)), (Left, Right));
+        assert_eq!(by_word(&grid, word(2, 4)), (Right, Right));
     }
 }

@@ -15,11 +15,18 @@ pub struct PhraseOptions {
     pub reordering: bool,
     /// Count orientations to blocks of any size as well.
     pub hierarchical_reordering: bool,
+    /// Tell left from right where a block stands apart.
+    pub reordering_sides: bool,
 }
 
 impl Default for PhraseOptions {
     fn default() -> Self {
-        PhraseOptions { max_length: 7, reordering: true, hierarchical_reordering: false }
+        PhraseOptions {
+            max_length: 7,
+            reordering: true,
+            hierarchical_reordering: false,
+            reordering_sides: false,
+        }
     }
 }
 

@@ -73,8 +73,8 @@ impl Scorer for PhraseScorer<'_> {
         let mut columns: Vec<Column> =
             PHRASE_COLUMNS.map(|name| Column::new(name, Scale::Probability)).into();
         columns.extend(COUNT_COLUMNS.map(|name| Column::new(name, Scale::Count)));
-        for (model, _) in models(self.options) {
-            columns.extend(orientation_columns(model));
+        for (model, _, sides) in models(self.options) {
+            columns.extend(orientation_columns(model, sides));
         }
         columns
     }
@@ -98,30 +98,43 @@ impl Scorer for PhraseScorer<'_> {
         );
         out.extend([inverse, inverse_lexical as f32, direct, direct_lexical as f32]);
         out.extend([rule.by_target.count, rule.by_source.count, entry.count].map(|n| n as f32));
-        for (_, start) in models(self.options) {
-            for counts in entry.orientations[start..start + 6].chunks(3) {
+        for (_, start, sides) in models(self.options) {
+            for counts in entry.orientations[start..start + 8].chunks(4) {
+                let &[monotone, swap, left, right] = counts else { continue };
+                let classes = [monotone, swap, if sides { left } else { left + right }, right];
+                let classes = &classes[..if sides { 4 } else { 3 }];
                 let total: u32 = counts.iter().sum();
-                let whole = f64::from(total) + 3.0 * ORIENTATION_SMOOTHING;
-                out.extend(
-                    counts.iter().map(|&n| ((f64::from(n) + ORIENTATION_SMOOTHING) / whole) as f32),
-                );
+                let whole = f64::from(total) + classes.len() as f64 * ORIENTATION_SMOOTHING;
+                let share = |&n: &u32| ((f64::from(n) + ORIENTATION_SMOOTHING) / whole) as f32;
+                out.extend(classes.iter().map(share));
             }
         }
     }
 }
 
-/// The models of orientation that are asked for, and where their counts start.
-fn models(options: &PhraseOptions) -> impl Iterator<Item = (&'static str, usize)> {
-    let word = options.reordering.then_some(("word", 0));
-    let block = options.hierarchical_reordering.then_some(("block", ORIENTATIONS / 2));
+/// The models of orientation that are asked for, where their counts start, and whether they tell
+/// left from right.
+fn models(options: &PhraseOptions) -> impl Iterator<Item = (&'static str, usize, bool)> {
+    let (half, sides) = (ORIENTATIONS / 2, options.reordering_sides);
+    let word = options.reordering.then_some(("word", 0, false));
+    let block = options.hierarchical_reordering.then_some(("block", half, sides));
     word.into_iter().chain(block)
 }
 
-/// The six columns of a bidirectional model: to the previous phrase, then to the next.
-pub fn orientation_columns(model: &str) -> impl Iterator<Item = Column> + '_ {
+/// The classes of orientation: three, or four where `sides` are told apart.
+pub fn orientation_classes(sides: bool) -> &'static [&'static str] {
+    if sides {
+        &["monotone", "swap", "left", "right"]
+    } else {
+        &["monotone", "swap", "discontinuous"]
+    }
+}
+
+/// The columns of a bidirectional model: to the previous phrase, then to the next.
+pub fn orientation_columns(model: &str, sides: bool) -> impl Iterator<Item = Column> + '_ {
     ["previous", "next"].into_iter().flat_map(move |side| {
-        ["monotone", "swap", "discontinuous"]
-            .into_iter()
+        orientation_classes(sides)
+            .iter()
             .map(move |class| Column::new(format!("{model}-{side}-{class}"), Scale::Probability))
     })
 }

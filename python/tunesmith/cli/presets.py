@@ -56,7 +56,7 @@ def presets(
     for column in rows.columns[2:]:
         column.justify, column.no_wrap = "left", False
     for key, (default, allowed, meaning) in explained(name).items():
-        rows.add_row(key, "see above" if default is None else shown(default), allowed, meaning)
+        rows.add_row(key, "auto" if default is None else shown(default), allowed, meaning)
     out.print(rows)
 
 

@@ -12,10 +12,12 @@ from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
 from tunesmith._core import Lines
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, err, note, out, progress, table, warn
+from tunesmith.errors import InputError
 from tunesmith.lm import memory_bytes
 from tunesmith.training.detect import choose_sides
 from tunesmith.training.pipeline import KINDS, Training
 from tunesmith.training.pipeline import train as train_model
+from tunesmith.training.rules import PhraseOptions
 from tunesmith.training.stages import News
 from tunesmith.training.text import CASES, TOKENIZERS
 
@@ -26,6 +28,17 @@ EXAMPLES = (
     "--tokenize moses --case lower\n\n"
     "$ tunesmith train train.de.gz train.en.gz --model model --kind phrase --alignment links.gz"
 )
+
+REORDERINGS: dict[str, dict[str, bool]] = {
+    "none": {"reordering": False},
+    "word": {},
+    "block": {"reordering": False, "hierarchical_reordering": True},
+    "sides": {
+        "reordering": False,
+        "hierarchical_reordering": True,
+        "reordering_sides": True,
+    },
+}
 
 
 def train(
@@ -45,6 +58,15 @@ def train(
     aligner: Annotated[
         str, o.option("--aligner", "NAME", "fast_align, eflomal, thot-fast_align, hmm, ibm1-ibm4.")
     ] = "fast_align",
+    reordering: Annotated[
+        str,
+        o.option(
+            "--reordering",
+            "NAME",
+            "Orientations of phrases: none, word, block (to blocks of any size), or sides, which "
+            "also tells left from right.",
+        ),
+    ] = "word",
     source_language: Annotated[
         str | None,
         o.option("--source-language", "CODE", "As in de; by default the end of SRC's name."),
@@ -103,6 +125,12 @@ def train(
     o.one_of("kind", kind, KINDS)
     o.one_of("tokenize", tokenize or "none", TOKENIZERS)
     o.one_of("case", case or "keep", CASES)
+    o.one_of("reordering", reordering, tuple(REORDERINGS))
+    if reordering != "word" and kind == "hiero":
+        raise InputError(
+            f"--reordering {reordering} of hierarchical rules",
+            remedy="leave it out: only phrases have orientations",
+        )
     chosen = choose_sides(
         source,
         target,
@@ -125,6 +153,7 @@ def train(
         alignment,
         longest=longest,
         ratio=ratio,
+        phrases=PhraseOptions(**REORDERINGS[reordering]),
         dev=dev,
         dev_target=dev_target,
         memory=memory_bytes(memory),

@@ -143,7 +143,7 @@ def allowed(kind: Any) -> str:
         span = _mark(kind, Range)
         text = "a whole number" if plain is int else "a number"
         text += "" if span is None else f" {span}"
-    return f"{text}, or none" if optional else text
+    return f"{text}, or auto" if optional else text
 
 
 def _plain(kind: Any) -> tuple[Any, bool]:

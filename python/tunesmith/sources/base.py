@@ -110,6 +110,12 @@ class Source(ABC):
             remedy="give a model directory of tunesmith train, or a Moses configuration",
         )
 
+    def sampled(self, most: int) -> Source:
+        """Return at most so many of the sentences; all if the source cannot be split."""
+        step = -(-self.sentences // most)
+        can_be_split = type(self).subset is not Source.subset
+        return self.subset(range(0, self.sentences, step)) if can_be_split else self
+
     def dense(self) -> Source:
         """Return the source without features that templates add for tuning; most have none."""
         return self

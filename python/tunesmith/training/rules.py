@@ -56,6 +56,8 @@ class PhraseOptions:
     """Orientations to the neighbouring words: msd-bidirectional-fe."""
     hierarchical_reordering: bool = False
     """Orientations to blocks of any size (Galley & Manning 2008)."""
+    reordering_sides: bool = False
+    """Of these, tell left from right where a block stands apart: eight features, not six."""
     smoothing: Literal["none", "good-turing", "kneser-ney"] = "none"
     """Smoothing of the two phrase probabilities (Foster, Kuhn & Johnson 2006)."""
     exact_lexicon: bool = False

@@ -381,9 +381,7 @@ class Following(Task):
     def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
         """Decode some of the sentences; return lists and the weights of their features."""
         weights = Weights.from_vector(self.features, start)
-        step = -(-len(self.source.sources) // SURVEYED)
-        some = self.source.subset(range(0, len(self.source.sources), step))
-        lists = some.decode(weights, k)
+        lists = self.source.sampled(SURVEYED).decode(weights, k)
         assert isinstance(lists, Pools), "a decoder makes lists where their length is given"
         return lists, lists.vector(weights, partial=True)
 

@@ -44,7 +44,7 @@ pub fn export_phrases(table: &Table, path: &Path) -> Result<()> {
 
 /// Writes `source ||| target ||| six probabilities` of one model, `word` or `block`.
 pub fn export_reordering(table: &Table, model: &str, path: &Path) -> Result<()> {
-    let names: Vec<String> = orientation_columns(model).map(|column| column.name).collect();
+    let names: Vec<String> = orientation_columns(model, false).map(|column| column.name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let scores = columns(table, &names, path)?;
     let count = columns(table, &COUNT_COLUMNS[2..], path).ok().map(|found| found[0]);
@@ -189,7 +189,7 @@ pub fn import_moses(phrases: &Path, reordering: Option<&Path>, out: &Path) -> Re
     let start = columns.len();
     let orientations = match reordering {
         Some(path) => {
-            columns.extend(orientation_columns("word"));
+            columns.extend(orientation_columns("word", false));
             read_reordering(path, &builder, &keys)?
         }
         None => Vec::new(),

@@ -97,6 +97,13 @@ pub enum Orientation {
 }
 
 impl Orientation {
+    /// For each class that a search tells apart.
+    pub const SLOTS: [Orientation; 4] = [
+        Orientation::Monotone,
+        Orientation::Swap,
+        Orientation::Discontinuous,
+        Orientation::Discontinuous,
+    ];
     pub const ALL: [Orientation; 3] =
         [Orientation::Monotone, Orientation::Swap, Orientation::Discontinuous];
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::contest::Contest;
 use super::facts::{Facts, Kept};
-use super::model::Model;
+use super::model::{Model, SLOTS};
 use super::results::Found;
 use super::targets::Targets;
 use super::{force, search};
@@ -121,7 +121,7 @@ pub struct Weighted {
     pub unknown: f32,
     pub distortion: f32,
     pub scores: Vec<f32>,
-    pub reordering: [f32; 6],
+    pub reordering: [f32; SLOTS],
     /// Whether the model knows orientations.
     pub oriented: bool,
 }
@@ -130,9 +130,9 @@ impl Weighted {
     fn new(model: &Model, named: Arc<Weights>) -> Weighted {
         let dense = &model.dense;
         let of = |name: &str| named.of(name) as f32;
-        let mut reordering = [0.0; 6];
+        let mut reordering = [0.0; SLOTS];
         if let Some(found) = &dense.reordering {
-            reordering = std::array::from_fn(|number| of(&found.names[number]));
+            reordering = found.features.map(|feature| of(&found.names[feature]));
         }
         Weighted {
             lm: of(&dense.lm) * std::f32::consts::LN_10,

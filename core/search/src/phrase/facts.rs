@@ -11,7 +11,7 @@ use tunesmith_lm::State;
 use tunesmith_rules::{Node, Symbol};
 
 use super::decoder::Weighted;
-use super::model::Model;
+use super::model::{CLASSES, Model, SLOTS};
 use crate::cache::{self, Held};
 use crate::features::{Keyed, Neighbour, Orientation, Rule};
 use crate::{ModelWords, Score, Spell};
@@ -61,12 +61,12 @@ type Features = Vec<(u64, f32)>;
 pub struct Orders {
     /// The columns of the table, before they are weighted: by orientation to the previous phrase,
     /// then to the next.
-    pub raw: [f32; 6],
+    pub raw: [f32; SLOTS],
     /// Equal for phrases whose features of the next phrase's orientation are equal.
     pub class: u64,
     features: Features,
     /// Where the features of each orientation end.
-    ends: [u32; 6],
+    ends: [u32; SLOTS],
 }
 
 impl Facts {
@@ -202,7 +202,7 @@ impl Orders {
         if let (Some(reordering), false) = (&model.dense.reordering, rule.scores.is_empty()) {
             for (number, &column) in reordering.columns.iter().enumerate() {
                 orders.raw[number] = Score::Log(column).of(rule.scores);
-                if number >= 3 {
+                if number >= CLASSES {
                     rule.scores[column].to_bits().hash(&mut class);
                 }
             }
@@ -210,7 +210,7 @@ impl Orders {
         if !model.extras.order.is_empty() {
             let mut keyed = Keyed::new(&mut orders.features);
             let sides = Neighbour::ALL.into_iter();
-            let all = sides.flat_map(|side| Orientation::ALL.map(|lies| (side, lies)));
+            let all = sides.flat_map(|side| Orientation::SLOTS.map(|lies| (side, lies)));
             for (end, (side, lies)) in orders.ends.iter_mut().zip(all) {
                 model.extras.order.iter().for_each(|f| f.find(rule, side, lies, &mut keyed));
                 *end = keyed.len() as u32;
@@ -222,11 +222,11 @@ impl Orders {
     }
 
     /// What orientations to the previous phrase are worth, and what those to the next.
-    pub fn weighted(&self, weighted: &Weighted) -> [[f32; 3]; 2] {
-        let mut worth = [[0.0; 3]; 2];
+    pub fn weighted(&self, weighted: &Weighted) -> [[f32; CLASSES]; 2] {
+        let mut worth = [[0.0; CLASSES]; 2];
         let mut start = 0;
         for (number, &end) in self.ends.iter().enumerate() {
-            let slot = &mut worth[number / 3][number % 3];
+            let slot = &mut worth[number / CLASSES][number % CLASSES];
             *slot = weighted.reordering[number] * self.raw[number];
             *slot += weighted.named.total(&self.features[start..end as usize]) as f32;
             start = end as usize;
@@ -245,7 +245,7 @@ fn words_of(side: &[Symbol]) -> impl Iterator<Item = u32> + '_ {
 impl Held for Facts {
     /// With all orientations, as if each translation were good enough at some time.
     fn bytes(&self) -> usize {
-        let orders = size_of::<Orders>() + 9 * size_of::<(u64, f32)>();
+        let orders = size_of::<Orders>() + 12 * size_of::<(u64, f32)>();
         size_of::<Facts>()
             + self.list.capacity() * (size_of::<Fact>() + orders)
             + (self.words.capacity() + self.lm.capacity() + self.inner.capacity()) * 4

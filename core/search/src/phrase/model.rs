@@ -1,15 +1,24 @@
 //! A phrase-based model: phrases, a language model, and the names of its features.
 
-use tunesmith_rules::{Kind, Scale, Table};
+use tunesmith_rules::{Kind, Scale, Table, orientation_columns};
 use tunesmith_text::{Error, Result};
 
 use crate::{Named, Score};
 
-/// Orientations to the previous and the next phrase: monotone, swap, discontinuous.
+/// Classes of orientation in a search: monotone, swap, apart to the left, apart to the right.
+pub const CLASSES: usize = 4;
+/// An orientation to the previous phrase, or to the next.
+pub const SLOTS: usize = 2 * CLASSES;
+
+/// Orientations to the previous and the next phrase.
 #[derive(Debug, Clone)]
 pub struct Reordering {
-    pub names: [String; 6],
-    pub columns: [usize; 6],
+    /// Of three classes for each side, or of four where left is told from right.
+    pub names: Vec<String>,
+    /// The feature of each slot, as a place among the names.
+    pub features: [usize; SLOTS],
+    /// The column of the table for each slot.
+    pub columns: [usize; SLOTS],
     /// To blocks of any size (Galley & Manning 2008) and not to single phrases.
     pub blocks: bool,
 }
@@ -29,7 +38,6 @@ pub struct Dense {
 }
 
 const SIDES: [&str; 2] = ["previous", "next"];
-const ORIENTATIONS: [&str; 3] = ["monotone", "swap", "discontinuous"];
 
 impl Dense {
     /// All that a table made here offers: its probabilities, the count of a pair and whether it is
@@ -52,15 +60,19 @@ impl Dense {
             scores.push(("unique".to_owned(), Score::Unique(count)));
         }
         // Blocks say all that words do, and more.
-        let reordering =
-            [("block", true), ("word", false)].into_iter().find_map(|(kind, blocks)| {
-                let name = |number: usize| {
-                    format!("{kind}-{}-{}", SIDES[number / 3], ORIENTATIONS[number % 3])
-                };
-                let found: Vec<usize> = (0..6).filter_map(|number| at(&name(number))).collect();
-                let columns = <[usize; 6]>::try_from(found).ok()?;
-                Some(Reordering { names: std::array::from_fn(name), columns, blocks })
-            });
+        let reordering = [("block", true), ("block", false), ("word", false)].into_iter().find_map(
+            |(kind, sides)| {
+                let columns = orientation_columns(kind, sides);
+                let names: Vec<String> = columns.map(|column| column.name).collect();
+                let found: Option<Vec<usize>> = names.iter().map(|name| at(name)).collect();
+                let (found, classes) = (found?, names.len() / 2);
+                let features = std::array::from_fn(|slot| {
+                    slot / CLASSES * classes + (slot % CLASSES).min(classes - 1)
+                });
+                let columns = features.map(|feature| found[feature]);
+                Some(Reordering { names, features, columns, blocks: kind == "block" })
+            },
+        );
         Dense {
             lm: "lm".to_owned(),
             words: ("words".to_owned(), 1.0),
@@ -93,7 +105,7 @@ impl Dense {
         };
         let reordering = match (reordering, own.reordering) {
             (Some(label), Some(found)) => Some(Reordering {
-                names: std::array::from_fn(|number| named(label, 6, number)),
+                names: (0..6).map(|number| named(label, 6, number)).collect(),
                 ..found
             }),
             (Some(_), None) => {

@@ -10,6 +10,7 @@ use tunesmith_rules::Symbol;
 use super::decoder::Decoder;
 use super::facts::Facts;
 use super::future::Future;
+use super::model::{CLASSES, SLOTS};
 use super::targets::{Target, Targets};
 use crate::features::{Rule, Total};
 use crate::{Input, Sentence, Spell};
@@ -24,8 +25,8 @@ pub struct Choice {
     pub place: u32,
     pub score: f32,
     pub estimate: f32,
-    pub previous: [f32; 3],
-    pub next: [f32; 3],
+    pub previous: [f32; CLASSES],
+    pub next: [f32; CLASSES],
     /// Phrases with the same number have the same orientations to the next one.
     pub class: u32,
     /// Words of the language model, and the scores behind each: a range.
@@ -268,7 +269,7 @@ impl<'d> Choices<'d> {
     }
 
     /// The orientation features of a phrase: to the previous one, then to the next.
-    pub fn orders(&self, choice: &Choice) -> &[f32; 6] {
+    pub fn orders(&self, choice: &Choice) -> &[f32; SLOTS] {
         &self.lists[choice.list as usize].targets.list[choice.place as usize].orders.raw
     }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use tunesmith_space::{Edge, FeatureSum, Side, Skeleton, SkeletonBuilder};
 
+use super::model::CLASSES;
 use super::options::{Choice, Choices, From};
 use super::search::{Graph, NONE, join, orientations};
 use crate::features::{Collected, Extras, Neighbour, Orientation};
@@ -397,7 +398,8 @@ impl Features for Told<'_, '_> {
         if !ids.reordering.is_empty() {
             out.put(ids.reordering[lies[0]], choices.orders(choice)[lies[0]]);
             if let Some(last) = last {
-                out.put(ids.reordering[3 + lies[1]], choices.orders(last)[3 + lies[1]]);
+                let slot = CLASSES + lies[1];
+                out.put(ids.reordering[slot], choices.orders(last)[slot]);
             }
         }
         let sides = Neighbour::ALL.into_iter().zip([arc.choice, node.last]).zip(lies);
@@ -409,7 +411,7 @@ impl Features for Told<'_, '_> {
                 out.aside(entries, |out| {
                     choices.with_rule(phrase, |rule| {
                         for feature in &model.extras.order {
-                            feature.find(rule, side, Orientation::ALL[lies], out);
+                            feature.find(rule, side, Orientation::SLOTS[lies], out);
                         }
                     });
                 });
@@ -433,13 +435,18 @@ struct Ids {
     given: Option<u32>,
     distortion: u32,
     scores: Vec<u32>,
+    /// By slot.
     reordering: Vec<u32>,
 }
 
 impl Ids {
     fn new(choices: &Choices<'_>, out: &mut Collected) -> Ids {
         let dense = &choices.decoder.model.dense;
-        let reordering = dense.reordering.iter().flat_map(|model| &model.names);
+        let reordering = dense.reordering.iter().flat_map(|model| {
+            let ids: Vec<u32> = model.names.iter().map(|name| out.id(name)).collect();
+            model.features.map(|feature| ids[feature])
+        });
+        let reordering = reordering.collect();
         Ids {
             lm: out.id(&dense.lm),
             scores: dense.scores.iter().map(|(name, _)| out.id(name)).collect(),
@@ -447,7 +454,7 @@ impl Ids {
             phrases: out.id(&dense.phrases.0),
             unknown: out.id(&dense.unknown.0),
             distortion: out.id(&dense.distortion),
-            reordering: reordering.map(|name| out.id(name)).collect(),
+            reordering,
             given: (choices.lists.iter().any(|list| matches!(list.from, From::Given(_))))
                 .then(|| out.id("given")),
         }

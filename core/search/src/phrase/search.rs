@@ -587,7 +587,7 @@ impl Search<'_, '_> {
 }
 
 /// How a phrase lies to what is before it, and how what is before it lies to the phrase: 0 monotone,
-/// 1 swapped, 2 elsewhere.
+/// 1 swapped, 2 elsewhere to the left, 3 to the right.
 ///
 /// With blocks the first is exact as long as blocks close in the order in which they can (they are
 /// taken to reach as far as everything is covered). For the second the block to come is not known
@@ -600,7 +600,7 @@ pub fn orientations(graph: &Graph, blocks: bool, from: &Node, chosen: &Choice) -
     } else if chosen.end == from.block[0] {
         1
     } else {
-        2
+        2 + usize::from(chosen.start > from.block[1])
     };
     if !blocks || from.last == NONE {
         return [previous; 2];
@@ -611,7 +611,7 @@ pub fn orientations(graph: &Graph, blocks: bool, from: &Node, chosen: &Choice) -
     } else if chosen.end <= from.start && open(from.start - 1) {
         1
     } else {
-        2
+        2 + usize::from(chosen.start >= from.end)
     };
     [previous, next]
 }

@@ -7,7 +7,7 @@ use tunesmith_rules::Symbol;
 
 use super::decoder::Weighted;
 use super::facts::Facts;
-use super::model::Model;
+use super::model::{CLASSES, Model, SLOTS};
 use crate::Spell;
 use crate::cache::Held as Kept;
 use crate::words::Held;
@@ -37,11 +37,11 @@ pub struct Target {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Orders {
     /// By orientation to the previous phrase.
-    pub previous: [f32; 3],
+    pub previous: [f32; CLASSES],
     /// By orientation to the next phrase.
-    pub next: [f32; 3],
+    pub next: [f32; CLASSES],
     /// The columns of the table behind both, before they are weighted.
-    pub raw: [f32; 6],
+    pub raw: [f32; SLOTS],
     /// Equal for phrases whose features of the next phrase's orientation are equal, whatever the
     /// weights.
     pub class: u64,
