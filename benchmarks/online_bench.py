@@ -7,8 +7,10 @@ even lines and with even seeds on the odd ones, so that settings can be chosen w
 What a run found is kept in `benchmarks/results/online`, so that a measurement that was stopped goes
 on; delete the folder to measure anew.
 
-`python -m benchmarks online` compares the presets. `python -m benchmarks.online_bench TASK TUNER
-[KEY=VALUE …]` runs one setting and prints its learning curve.
+`python -m benchmarks online` compares the presets there; `online-tests` tunes on the whole
+development text and translates the test sets, which choose nothing.
+`python -m benchmarks.online_bench TASK TUNER [KEY=VALUE …]` runs one setting and prints its
+learning curve.
 """
 
 from __future__ import annotations
@@ -26,8 +28,9 @@ from typing import Any
 
 from benchmarks import searchaware_bench
 from benchmarks.data import METRIC, Setting, text_lines
-from benchmarks.harness import Cell, Outcome, say, timed
+from benchmarks.harness import Cell, Claim, Outcome, say, timed
 from tunesmith.decode.translation import Model
+from tunesmith.metrics import get_metric
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
@@ -40,6 +43,8 @@ SEEDS, DECODINGS, PASSES = (1, 2, 3, 4), 8, 10
 # Pairs of Tatoeba that are held out as development text, and pairs of words at most to train on.
 HELD, TRAINED, LONGEST = 1000, 60_000, 25
 Texts = tuple[list[str], list[list[str]]]
+PHRASES = {"stack": 30, "pop_limit": 150, "distortion_limit": 6}
+JUDGED, TEST_SEEDS = ("mert", "mira", "rm"), (1, 2, 3)
 
 
 @dataclass(frozen=True)
@@ -48,16 +53,20 @@ class Work:
 
     model: Model
     development: Texts
+    tests: Mapping[str, Texts]
     settings: Mapping[str, float] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
 
     def half(self, odd: int) -> Live:
-        """Return the even (0) or the odd lines (1) as a source."""
+        """Return the even (0) or the odd lines (1) of the development text as a source."""
         lines, references = self.development
+        return self.live((lines[odd::2], references[odd::2]))
+
+    def live(self, texts: Texts) -> Live:
+        """Return a text as a source."""
         return Live(
             self.model,
-            lines[odd::2],
-            references[odd::2],
+            *texts,
             settings=self.settings,
             tokenized=True,
             threads=1,
@@ -70,7 +79,8 @@ def captions(setting: Setting) -> Work:
     return Work(
         found.model,
         found.development,
-        {"stack": 30, "pop_limit": 150, "distortion_limit": 6},
+        found.tests,
+        PHRASES,
         {"UnknownWordPenalty0": 1.0},
     )
 
@@ -86,8 +96,9 @@ def hierarchical(setting: Setting) -> Work:
         say("  training on captions")
         made = Training(folder / "train.de", folder / "train.en", kind="hiero")
         train(made, folder / "model", 2)
-    development = searchaware_bench.captions(setting).development
-    return Work(Model.load(folder / "model", "hiero"), development, {"pop_limit": 30})
+    found = searchaware_bench.captions(setting)
+    model = Model.load(folder / "model", "hiero")
+    return Work(model, found.development, found.tests, {"pop_limit": 30})
 
 
 def sentences(setting: Setting) -> Work:
@@ -104,6 +115,7 @@ def sentences(setting: Setting) -> Work:
     shuffled = sorted(pairs)
     random.Random(22).shuffle(shuffled)
     held, rest = shuffled[:HELD], shuffled[HELD : HELD + TRAINED]
+    last = shuffled[HELD + TRAINED :][:HELD]
     if not (folder / "model" / "model.toml").exists():
         texts = [(source, target) for source in rest for target in pairs[source]]
         for place, side in enumerate(("de", "en")):
@@ -113,19 +125,19 @@ def sentences(setting: Setting) -> Work:
         made = Training(folder / "train.de", folder / "train.en", de, en, "phrase")
         train(made, folder / "model", 2)
     model = Model.load(folder / "model", "phrase")
-    lines = [model.source.prepare(each) for each in held]
-    references = [[model.target.prepare(text) for text in pairs[each]] for each in held]
-    return Work(model, (lines, references), {"stack": 30, "pop_limit": 150, "distortion_limit": 6})
+
+    def prepared(sources: Sequence[str]) -> Texts:
+        return [model.source.prepare(each) for each in sources], [
+            [model.target.prepare(text) for text in pairs[each]] for each in sources
+        ]
+
+    return Work(model, prepared(held), {"held out": prepared(last)}, PHRASES)
 
 
 def verses(setting: Setting) -> Work:
     """Return Spanish verses with four references."""
     found = searchaware_bench.work("verses", setting.shared)
-    return Work(
-        found.model,
-        found.development,
-        {"stack": 30, "pop_limit": 150, "distortion_limit": 6},
-    )
+    return Work(found.model, found.development, found.tests, PHRASES)
 
 
 @cache
@@ -216,6 +228,79 @@ def online(setting: Setting) -> Outcome:
     outcome.notes.append(
         "Tuned on one half of the development text, judged on the other; no test set."
     )
+    return outcome
+
+
+def tested(setting: Setting, task: str, preset: str, seed: int) -> dict[str, Any]:
+    """Return the test scores of weights that were tuned on the whole development text."""
+    file = KEPT / f"tests-{task}-{preset}-{seed}.json"
+    if file.exists():
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
+    done, metric = work(task, setting.shared), get_metric(METRIC)
+    result, time = timed(
+        lambda: tune(
+            done.live(done.development),
+            preset,
+            METRIC,
+            start=done.model.weights,
+            seed=seed,
+            iterations=DECODINGS if preset == "mert" else PASSES,
+            fixed=done.fixed,
+            threads=1,
+        )
+    )
+
+    def scored(weights: Mapping[str, float], texts: Texts) -> float:
+        found = done.live(texts).decode(weights, 1)
+        return found.score(metric, found.first())
+
+    told = {
+        "tuned": result.tuned,
+        "start": {name: scored(done.model.weights, texts) for name, texts in done.tests.items()},
+        "tests": {name: scored(result.weights, texts) for name, texts in done.tests.items()},
+        "cpu": time.cpu,
+    }
+    file.write_text(json.dumps(told))
+    say(f"  {file.stem}: {result.start:.2f} -> {result.tuned:.2f}, {time.cpu:.0f} s")
+    return told
+
+
+def tests(setting: Setting) -> Outcome:
+    """Return test scores of MERT and of the online presets: means over seeds and test sets."""
+    outcome = Outcome("Online learners with a live decoder: BLEU on test sets")
+    seeds = TEST_SEEDS[:1] if setting.quick else TEST_SEEDS
+    tasks = TASKS[:1] if setting.quick else TASKS
+    # By seed first, so that a measurement that was stopped has whole columns.
+    runs = {
+        (task, preset, seed): tested(setting, task, preset, seed)
+        for seed in seeds
+        for task in tasks
+        for preset in JUDGED
+    }
+    for task in tasks:
+        means = {}
+        for preset in JUDGED:
+            several = [runs[task, preset, seed] for seed in seeds]
+            scores = [statistics.mean(run["tests"].values()) for run in several]
+            means[preset] = statistics.mean(scores)
+            row: dict[str, Cell] = {"task": task, "tuner": preset, "seeds": len(several)}
+            row["development"] = _mean(run["tuned"] for run in several)
+            row["start"] = round(statistics.mean(several[0]["start"].values()), 2)
+            row["tests"] = round(means[preset], 2)
+            row["deviation"] = round(statistics.pstdev(scores), 2)
+            row["to mert"] = round(means[preset] - means[JUDGED[0]], 2)
+            row["CPU s"] = round(statistics.mean(run["cpu"] for run in several))
+            outcome.rows.append(row)
+        for preset in JUDGED[1:]:
+            outcome.claims.append(
+                Claim(
+                    f"{preset} on {task} is at most 0.1 below mert",
+                    means[preset] - means["mert"],
+                    -0.1,
+                    "at least",
+                )
+            )
     return outcome
 
 

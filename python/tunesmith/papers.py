@@ -114,7 +114,15 @@ def _mert(**more: Any) -> Settings:
 
 # Margin learners of Eidelman: C, lists, gains in context; the learners' weights are averaged once
 # a pass, and nothing else is.
-_MARGIN = {"c": 0.01, "k": 500, "unique": True, "gain": "context", "average": "none", "spread": 0.0}
+_MARGIN = {
+    "c": 0.01,
+    "k": 500,
+    "unique": True,
+    "gain": "context",
+    "average": "none",
+    "spread": 0.0,
+    "normalise": False,
+}
 _BOUNDS = {**_MARGIN, "bound": 1.0, "price": 0.01}
 _LIU_SEARCH = {"stack": 30, "distortion_limit": 6, "phrase_limit": 7}
 _GREEN_SEARCH = {"distortion_limit": 5, "phrase_limit": 7}

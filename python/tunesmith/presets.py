@@ -481,7 +481,7 @@ def rm(
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
     spread: Size = 1.0,
-    normalise: Normalise = False,
+    normalise: Normalise = True,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -490,11 +490,13 @@ def rm(
     After the step on (y+, y-): if s(y+) - s(y_w) > B for the lowest-scoring y_w, go back by
     min(D, (Δs - B)/‖Δf‖²); if some s(y) > s(y+) + B, forward likewise. B → ∞ is MIRA.
     C, D and B mean something only for weights of a certain size, which decoding leaves open. So
-    the size of scores is measured under the start weights: what they spread over within a sentence,
-    in the mean, counts as `spread`. `bound=auto` is twice that; `spread=0` takes scores as they are.
+    the size of scores is measured under the start weights: what they spread over in a sentence, in
+    the mean, counts as `spread`. `bound=auto` is twice that; `spread=0` takes scores as they are.
+    `normalise` measures features in units of their own, so that a step for a bound does not turn
+    the weights towards the features with the largest numbers.
 
     Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper; `by_cost` is its
-    footnote on costs. Deviations: the scale; the paper has C = D = 0.01, D = 0.1 for sparse
+    footnote on costs. Deviations: scale and units; the paper has C = D = 0.01, D = 0.1 for sparse
     features, and B = 1 whatever the weights (`spread=0`, which shrinks weights whose scores spread
     further); candidates for the bounds are the k best strings, of forests too.
     """
@@ -537,7 +539,7 @@ def rm_cp(
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
     spread: Size = 1.0,
-    normalise: Normalise = False,
+    normalise: Normalise = True,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:

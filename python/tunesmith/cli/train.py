@@ -29,15 +29,11 @@ EXAMPLES = (
     "$ tunesmith train train.de.gz train.en.gz --model model --kind phrase --alignment links.gz"
 )
 
-REORDERINGS: dict[str, dict[str, bool]] = {
-    "none": {"reordering": False},
-    "word": {},
-    "block": {"reordering": False, "hierarchical_reordering": True},
-    "sides": {
-        "reordering": False,
-        "hierarchical_reordering": True,
-        "reordering_sides": True,
-    },
+REORDERINGS = {
+    "none": PhraseOptions(reordering=False),
+    "word": PhraseOptions(),
+    "block": PhraseOptions(reordering=False, hierarchical_reordering=True),
+    "sides": PhraseOptions(reordering=False, hierarchical_reordering=True, reordering_sides=True),
 }
 
 
@@ -153,7 +149,7 @@ def train(
         alignment,
         longest=longest,
         ratio=ratio,
-        phrases=PhraseOptions(**REORDERINGS[reordering]),
+        phrases=REORDERINGS[reordering],
         dev=dev,
         dev_target=dev_target,
         memory=memory_bytes(memory),
