@@ -147,6 +147,8 @@ PAPERS: dict[str, Paper] = {
                     "lists": "hope-fear",
                     "n": 1,
                     "gain": "sentence",
+                    "spread": 0.0,
+                    "normalise": False,
                     "rate": 1.0,
                     "decrease": 1.0,
                     "scale_update": False,

@@ -325,8 +325,8 @@ def mira(
     decay: Decay = 0.9,
     history: History = "1best",
     gain_scale: GainScale | None = None,
-    spread: Size = 0.0,
-    normalise: Normalise = False,
+    spread: Size = 1.0,
+    normalise: Normalise = True,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -336,8 +336,12 @@ def mira(
     oracle: M-C, LU, MB; prediction: M+C, PB, MC. k=0 takes all candidates, of a live decoder
     50,000, as MB does.
 
-    Eidelman 2012; Crammer et al. 2006. Deviations: C is a third of the paper's 0.01; one learner
-    sees all sentences, where the paper mixes the weights of several (`--regime shards=N`).
+    C and gains mean something only for scores of a certain size, so scores and features are
+    measured under the start weights (`spread`, `normalise`; see `rm`).
+
+    Eidelman 2012; Crammer et al. 2006. Deviations: scale and units (`spread=0`, `normalise=false`
+    as in the paper); C is a third of the paper's 0.01; one learner sees all sentences, where the
+    paper mixes the weights of several (`--regime shards=N`).
     """
     return Online(
         learner=Learner(
@@ -366,8 +370,8 @@ def mira_hildreth(
     decay: Decay = 0.9,
     history: History = "1best",
     gain_scale: GainScale | None = None,
-    spread: Size = 0.0,
-    normalise: Normalise = False,
+    spread: Size = 1.0,
+    normalise: Normalise = True,
     scale_update: Annotated[
         bool, Doc("multiply steps by the oracle's sentence BLEU"), OnlyWith("learner", ("mira",))
     ] = False,
@@ -391,7 +395,8 @@ def mira_hildreth(
     `stop` ends when in three passes no weight moved by more (Moses used 0.01). `learner=perceptron`
     has neither `c` nor `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
 
-    Hasler, Haddow & Koehn 2011.
+    Hasler, Haddow & Koehn 2011. Deviations: scale and units as in `mira`; C; gains in the context
+    of the corpus, where the paper's experiments have `gain=sentence`; sentences are shuffled.
     """
     if rate is None:
         rate = 0.01 if learner == "perceptron" else 1.0
@@ -431,8 +436,8 @@ def mira_cp(
     gain: GainName = "context",
     decay: Decay = 0.9,
     gain_scale: GainScale | None = None,
-    spread: Size = 0.0,
-    normalise: Normalise = False,
+    spread: Size = 1.0,
+    normalise: Normalise = True,
     average: Average = "all",
     shuffle: Shuffle = True,
 ) -> Tuner:
@@ -440,7 +445,7 @@ def mira_cp(
 
     w = w_t + Σ α_y (f(y+) - f(y)), Σα = C, mass moved between two members at a time.
 
-    Chiang 2012.
+    Chiang 2012. Deviations: scale and units as in `mira`.
     """
     return Online(
         learner=Learner(

@@ -31,7 +31,7 @@ from tunesmith.learn import selectors, updates
 from tunesmith.learn.online import Learner, Online, Regime, Schedule, _Team, with_regime
 from tunesmith.learn.task import Epoch, Task, Tuner
 from tunesmith.metrics import get_metric
-from tunesmith.presets import PRESETS, make_tuner
+from tunesmith.presets import PRESETS, make_tuner, preset_options
 from tunesmith.runs import RunDirectory
 from tunesmith.sources import Command, Live, Saved, Source
 from tunesmith.sources.live import SpaceName
@@ -123,7 +123,7 @@ def test_hope_and_fear_are_found_in_the_forest_of_the_moment(world: Path, kind: 
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])
 def test_sparse_features_are_learnt_from_the_forest_of_the_moment(world: Path, kind: Kind) -> None:
     made = source(world, kind, "rule-id", space="forest")
-    options = {"c": 0.05, "k": 0}
+    options = {"c": 0.05, "k": 0, "spread": 0, "normalise": False}
     found = tune(made, "mira", METRIC, start=POOR[kind], options=options, iterations=2)
     assert found.tuned > found.start + 2
     assert any(name.startswith("PT:") for name in found.weights)
@@ -713,7 +713,9 @@ def named(lists: Pools, weights: Array) -> dict[str, float]:
 
 def equals_lists(lists: Pools, decoder: Fixed, preset: str, regime: str) -> None:
     """Assert that following a decoder gives the weights of passes over its lists."""
-    tuner = cast(Online, with_regime(make_tuner(preset, QUICK[preset]), regime))
+    # Features that are met on the way have a unit of 1; those of lists are all measured.
+    units = {"normalise": False} if "normalise" in preset_options(preset) else {}
+    tuner = cast(Online, with_regime(make_tuner(preset, {**QUICK[preset], **units}), regime))
     free = np.full(len(lists.names), np.inf)
     task = Task(lists, get_metric(METRIC), -free, free, 1)
     expected = [

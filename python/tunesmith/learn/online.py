@@ -35,7 +35,8 @@ class Learner:
     With `spread` > 0, C, B, D and gains are meant for scores that spread over so much within a
     sentence, in the mean, and are multiplied by what the start weights' scores spread over instead;
     0 takes them as they are. With `normalise`, common features are measured in units of their
-    standard deviation within lists, so that no feature moves faster because its numbers are large.
+    standard deviation within lists, so that no feature moves faster because its numbers are large;
+    features that a decoder meets later have a unit of 1.
     """
 
     selector: Selector
