@@ -1,0 +1,292 @@
+"""Local training measured: what it adds to decoding, a million examples, corrections of a stream.
+
+Models and indexes are kept in `benchmarks/results/local`, so that a measurement that was stopped
+goes on; delete the folder to make them anew.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import METRIC, Setting, batched, text_lines
+from benchmarks.harness import Cell, Claim, Outcome, say
+from tunesmith import _core
+from tunesmith.decode.translation import Model, Translator
+from tunesmith.local import Index, Local, LocalTranslator
+from tunesmith.local.candidates import Candidates
+from tunesmith.local.identity import identity
+from tunesmith.local.index import METRIC as KEPT_METRIC
+from tunesmith.local.manifest import Manifest, Part
+from tunesmith.local.weights import learn
+from tunesmith.sources import Live
+from tunesmith.spaces import Pools
+from tunesmith.training.pipeline import Training, train
+from tunesmith.training.text import TextSide
+from tunesmith.tuning import tune
+from tunesmith.weights import Weights
+
+KEPT = Path(__file__).resolve().parent / "results" / "local"
+K = 100
+ADDED, MILLISECONDS = 15.0, 50.0
+"""Targets: per cent of the decoding time, and milliseconds with a million examples."""
+MILLION, PART = 1_000_000, 10_000
+SEED = 1
+
+
+def captions(setting: Setting, name: str, count: int | None = None) -> tuple[list[str], list[str]]:
+    """Return a text of Multi30k."""
+    source, target = (
+        text_lines(setting.file("multi30k", f"{name}.{side}.gz"))[:count] for side in ("de", "en")
+    )
+    return source, target
+
+
+def captions_model(setting: Setting) -> Path:
+    """Return a model of Multi30k, phrase-based and hierarchical, trained at the first call."""
+    folder = KEPT / "captions" / "model"
+    if not (folder / "model.toml").exists():
+        say("  training on captions")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for side, lines in zip(("de", "en"), captions(setting, "train"), strict=True):
+            (folder.parent / f"train.{side}").write_text("\n".join([*lines, ""]))
+        de, en = (TextSide(each, tokenize="none") for each in ("de", "en"))
+        files = folder.parent / "train.de", folder.parent / "train.en"
+        train(Training(*files, de, en, "both"), folder)
+    return folder
+
+
+def captions_translator(setting: Setting, kind: Any) -> Translator:
+    """Return a translator with the settings that `translate` has, tuned on val."""
+    model = Model.load(captions_model(setting), kind)
+    file = KEPT / "captions" / f"{kind}.toml"
+    if not file.exists():
+        say(f"  tuning the {kind} model")
+        source, target = captions(setting, "val", 300)
+        live = Live(model, source, [[each] for each in target], tokenized=True)
+        tune(live, "kbmira", METRIC, start=model.weights, iterations=3).weights.save(file)
+    return model.translator(file, tokenized=True)
+
+
+def captions_index(setting: Setting, translator: Translator) -> Index:
+    """Return the index of the 29,000 captions of training, built at the first call."""
+    count = 1000 if setting.quick else None
+    folder = KEPT / "captions" / f"{translator.model.kind}-index{'-quick' if setting.quick else ''}"
+    if (folder / "index.json").exists() and Manifest.load(folder).building is None:
+        return Index.open(folder, translator)
+    say(f"  building the {translator.model.kind} index")
+    return Index.build(folder, translator, *captions(setting, "train", count), k=K)
+
+
+def stages(
+    index: Index, translator: Translator, how: Local, lines: Sequence[str]
+) -> dict[str, float]:
+    """Return CPU seconds: finding neighbours, reading their lists, training, decoding.
+
+    Sentences are decoded with their own weights and with the common ones, each by a fresh
+    translator, one thread, in turn batch by batch.
+    """
+    tuner, base = how.tuner(), translator.weights
+    model = translator.model
+    own, plain = (model.translator(base, translator.settings, tokenized=True) for _ in range(2))
+    spent = dict.fromkeys(("search", "lists", "training", "own", "common"), 0.0)
+
+    def timed(name: str, work: Any, parts: Sequence[Any]) -> list[Any]:
+        begun = time.process_time()
+        found = [work(part) for part in parts]
+        spent[name] += time.process_time() - begun
+        return found
+
+    for part in batched(lines, 50):
+        near = timed("search", lambda words: index.near(words, how.k), translator.prepared(part))
+        ids = [[each.id for each in found] for found in near]
+        pools = timed("lists", index.lists, [each for each in ids if each])
+        changed = iter(
+            timed(
+                "training",
+                lambda lists: learn(tuner, lists, index.metric, base, translator.fixed),
+                pools,
+            )
+        )
+        changes = [next(changed) if each else {} for each in ids]
+        timed(
+            "own", lambda batch: own.batch(batch[0], threads=1, changes=batch[1]), [(part, changes)]
+        )
+        timed("common", lambda batch: plain.batch(batch, threads=1), [part])
+    return spent
+
+
+def speed(setting: Setting) -> Outcome:
+    """Return what retrieval and training add to decoding (their Table 2)."""
+    outcome = Outcome(f"Local training on Multi30k, K = {K}: CPU milliseconds a sentence")
+    count = 100 if setting.quick else 1000
+    warm, test = captions(setting, "val", count)[0], captions(setting, "test_2016_flickr", count)[0]
+    for kind in ("hiero", "phrase"):
+        translator = captions_translator(setting, kind)
+        index = captions_index(setting, translator)
+        for method in ("ebuu", "mbuu"):
+            how = Local(method, k=K)
+            stages(index, translator, how, warm)
+            rounds = [stages(index, translator, how, test) for _ in range(setting.times(3))]
+            shares = [100 * _added(each) / each["common"] for each in rounds]
+            middle = rounds[shares.index(statistics.median_low(shares))]
+            row: dict[str, Cell] = {"decoder": kind, "method": method, "examples": len(index)}
+            names = {"search": "neighbours", "lists": "their lists", "training": "training"}
+            row |= {names[key]: 1000 * middle[key] / len(test) for key in names}
+            row["decoding"] = 1000 * middle["common"] / len(test)
+            row["with own weights"] = 1000 * middle["own"] / len(test)
+            row["added, %"] = 100 * _added(middle) / middle["common"]
+            outcome.rows.append(row)
+            if method == "ebuu":
+                text = f"{kind}: retrieval and training add to decoding"
+                outcome.claims.append(Claim(text, float(row["added, %"]), ADDED, "at most", "%"))
+        index.close()
+    outcome.notes += [
+        f"{len(test)} sentences of test 2016 after as many of val; one thread, batches of 50; "
+        "settings of `translate`; the middle of three rounds",
+        "with own weights: decoding with the weights that were learnt for the sentence",
+        "added: neighbours, lists and training together, relative to decoding with common weights",
+    ]
+    return outcome
+
+
+def _added(spent: dict[str, float]) -> float:
+    return spent["search"] + spent["lists"] + spent["training"]
+
+
+# -- a million examples --------------------------------------------------------------------
+
+
+def mixed_texts(setting: Setting) -> list[list[list[str]]]:
+    """Return the words of the sentences of three corpora, in lower case."""
+    files = ("tatoeba", "de-en.de.gz"), ("lohelp", "de-en.de.gz"), ("bible", "bible.es.gz")
+    return [
+        [
+            words
+            for line in text_lines(setting.file(*file))
+            if len(words := line.lower().split()) > 1
+        ]
+        for file in files
+    ]
+
+
+def recombined(
+    corpora: Sequence[Sequence[Sequence[str]]], count: int, seed: int
+) -> Iterator[list[str]]:
+    """Yield sentences: the halves of two sentences of a corpus, every tenth word replaced."""
+    rng = random.Random(seed)
+    every = [(corpus, [word for words in corpus for word in words]) for corpus in corpora]
+    for number in range(count):
+        corpus, running = every[number % len(every)]
+        one, other = rng.choice(corpus), rng.choice(corpus)
+        words = [*one[: (len(one) + 1) // 2], *other[len(other) // 2 :]]
+        yield [rng.choice(running) if rng.random() < 0.1 else word for word in words]
+
+
+def large_index(setting: Setting, translator: Translator, count: int, length: int) -> Index:
+    """Return an index of recombined sentences; their lists are those of some captions, in turn."""
+    folder = KEPT / f"index-{count}"
+    if (folder / "index.json").exists() and Manifest.load(folder).building is None:
+        return Index.open(folder, translator)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    say(f"  making {count:,} examples")
+    source, target = captions(setting, "train", 1000)
+    lists = translator.nbest(source, length)
+    pools = Pools(lists.core, [[each] for each in target], lists.sources)
+    pools.table(KEPT_METRIC)
+    corpora = [[w for n, w in enumerate(each) if n % 500] for each in mixed_texts(setting)]
+    sentences = recombined(corpora, count, SEED)
+    rng = random.Random(SEED)
+    manifest = Manifest(identity(translator), length, repr(KEPT_METRIC), "words")
+    texts: list[str] = []
+    while len(texts) < count:
+        size = min(PART, count - len(texts))
+        chosen = [rng.randrange(pools.sentences) for _ in range(size)]
+        part = pools.subset(chosen)
+        lines = [" ".join(next(sentences)) for _ in range(size)]
+        ids = range(len(texts), len(texts) + size)
+        name = manifest.next_part
+        found = _core.Examples.write(
+            folder / name,
+            list(ids),
+            lines,
+            part.references or [],
+            part.core,
+            part.table(KEPT_METRIC),
+        )
+        manifest = manifest.with_part(Part(name, *found))
+        texts += lines
+    Candidates.create(folder / "words", enumerate(texts)).close()
+    Manifest(**{**vars(manifest), "next_id": count}).save(folder)
+    return Index.open(folder, translator)
+
+
+def million(setting: Setting) -> Outcome:
+    """Return the time of retrieval, training and adding with a million examples, and recall."""
+    count = 20_000 if setting.quick else MILLION
+    outcome = Outcome(f"Local training with {count:,} examples, K = {K}: milliseconds a sentence")
+    translator = captions_translator(setting, "phrase")
+    index = large_index(setting, translator, count, K)
+    held = [words for each in mixed_texts(setting) for words in each[::500]]
+    random.Random(SEED).shuffle(held)
+    asked = [" ".join(words) for words in held[: 40 if setting.quick else 300]]
+    tuner = Local("ebuu", k=K).tuner()
+    spent: dict[str, list[float]] = {"neighbours": [], "their lists": [], "training": []}
+
+    def step(name: str, work: Any, given: Any) -> Any:
+        begun = time.process_time()
+        found = work(given)
+        spent[name].append(1000 * (time.process_time() - begun))
+        return found
+
+    for words in asked:
+        near = step("neighbours", lambda words: index.near(words, K), words)
+        lists = step("their lists", index.lists, [each.id for each in near])
+        step(
+            "training",
+            lambda lists: learn(tuner, lists, index.metric, translator.weights, translator.fixed),
+            lists,
+        )
+    whole = [sum(each) for each in zip(*spent.values(), strict=True)]
+    for name, times in (*spent.items(), ("together", whole)):
+        outcome.rows.append({"step": name, **_quantiles(times)})
+    adding = []
+    source, target = captions(setting, "val", 20)
+    for line, reference in zip(source, target, strict=True):
+        begun = time.perf_counter()
+        ids = index.add(translator, [line], [reference], threads=1)
+        adding.append(1000 * (time.perf_counter() - begun))
+        index.remove(ids)
+    outcome.rows.append({"step": "adding one example (on the clock)", **_quantiles(adding)})
+    recall = []
+    for words in asked[: 10 if setting.quick else 40]:
+        exact = {each.id for each in index.near(words, K, exact=True)}
+        recall.append(len(exact & {each.id for each in index.near(words, K)}) / len(exact))
+    index.close()
+    outcome.notes += [
+        "halves of two sentences of tatoeba, lohelp or the Bible (in lower case, words as they "
+        "stand between spaces), every tenth word replaced; the lists are those of 1,000 captions, "
+        "dealt at random",
+        f"{len(asked)} sentences of the same texts that were not used; CPU time, one thread",
+        f"of the {K} nearest of an exact search, {100 * statistics.mean(recall):.1f}% are found "
+        f"({len(recall)} sentences, the worst {100 * min(recall):.0f}%)",
+    ]
+    outcome.claims += [
+        Claim("retrieval and training, mean", statistics.mean(whole), MILLISECONDS, "at most", "ms")
+    ]
+    return outcome
+
+
+def _quantiles(times: Sequence[float]) -> dict[str, Cell]:
+    ordered = sorted(times)
+    return {
+        "mean": statistics.mean(ordered),
+        "median": statistics.median(ordered),
+        "99%": ordered[int(0.99 * (len(ordered) - 1))],
+    }
