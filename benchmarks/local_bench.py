@@ -18,7 +18,7 @@ from benchmarks.data import METRIC, Setting, batched, text_lines
 from benchmarks.harness import Cell, Claim, Outcome, say
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
-from tunesmith.local import Index, Local, LocalTranslator
+from tunesmith.local import Index, Local
 from tunesmith.local.candidates import Candidates
 from tunesmith.local.identity import identity
 from tunesmith.local.index import METRIC as KEPT_METRIC
@@ -29,7 +29,6 @@ from tunesmith.spaces import Pools
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
 from tunesmith.tuning import tune
-from tunesmith.weights import Weights
 
 KEPT = Path(__file__).resolve().parent / "results" / "local"
 K = 100
