@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,11 +41,11 @@ PAIRS = [
 ]
 
 
-def write_model(folder: Path) -> Path:
+def write_model(folder: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Path:
     """Train a model from German into English with a few words, some of them ambiguous."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, side in (("src", 0), ("tgt", 1)):
-        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS) * 10)
+        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in pairs) * 10)
     sides = TextSide("de", "moses", "true"), TextSide("en", "moses", "true")
     train(Training(folder / "src", folder / "tgt", *sides, order=3), folder / "model", 1)
     return folder / "model"
