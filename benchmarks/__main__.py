@@ -68,6 +68,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "search-aware-time": searchaware_bench.optimisers,
     "local-speed": local_bench.speed,
     "local-million": local_bench.million,
+    "feedback": local_bench.feedback,
     "serve-load": serve_bench.load,
     "serve-kills": serve_bench.kills,
     "structured-rivals": structured_bench.rivals,

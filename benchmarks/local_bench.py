@@ -18,12 +18,15 @@ from benchmarks.data import METRIC, Setting, batched, text_lines
 from benchmarks.harness import Cell, Claim, Outcome, say
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
-from tunesmith.local import Index, Local
+from tunesmith.experiments.plot import Point, draw
+from tunesmith.local import Index, Local, LocalTranslator
 from tunesmith.local.candidates import Candidates
 from tunesmith.local.identity import identity
 from tunesmith.local.index import METRIC as KEPT_METRIC
 from tunesmith.local.manifest import Manifest, Part
 from tunesmith.local.weights import learn
+from tunesmith.metrics import Metric, get_metric
+from tunesmith.metrics.significance import compare_runs
 from tunesmith.sources import Live
 from tunesmith.spaces import Pools
 from tunesmith.training.pipeline import Training, train
@@ -35,6 +38,9 @@ K = 100
 ADDED, MILLISECONDS = 15.0, 50.0
 """Targets: per cent of the decoding time, and milliseconds with a million examples."""
 MILLION, PART = 1_000_000, 10_000
+STREAM, FROM, EVERY = 3000, 20_000, 10
+"""Lines of the stream, where it begins, and which of them are corrected."""
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 SEED = 1
 
 
@@ -289,3 +295,118 @@ def _quantiles(times: Sequence[float]) -> dict[str, Cell]:
         "median": statistics.median(ordered),
         "99%": ordered[int(0.99 * (len(ordered) - 1))],
     }
+
+
+# -- corrections ---------------------------------------------------------------------------
+
+
+def stream_model(setting: Setting, stream: set[str]) -> tuple[Translator, Path]:
+    """Return a translator of captions, short sentences and other help texts, tuned on captions.
+
+    The second part is the folder that it lies in. Both are made at the first call.
+    """
+    kept = KEPT / f"stream{'-quick' if setting.quick else ''}"
+    folder, file = kept / "model", kept / "weights.toml"
+
+    def raw(name: str) -> list[tuple[str, str]]:
+        sides = (text_lines(setting.file("multi30k", f"raw.{name}.{s}.gz")) for s in ("de", "en"))
+        return list(zip(*sides, strict=True))
+
+    if not (folder / "model.toml").exists():
+        say("  training for the stream")
+        pairs = raw("train")
+        for name, step in (("tatoeba", 3), ("lohelp", 1)):
+            files = (setting.file(name, f"de-en.{side}.gz") for side in ("de", "en"))
+            both = list(zip(*map(text_lines, files), strict=True))[::step]
+            pairs += [each for each in both if each[0] not in stream]
+        pairs = pairs[:: 20 if setting.quick else 1]
+        kept.mkdir(parents=True, exist_ok=True)
+        for place, side in enumerate(("de", "en")):
+            (kept / f"train.{side}").write_text("".join(f"{pair[place]}\n" for pair in pairs))
+        de, en = (TextSide(each, "moses", "lower") for each in ("de", "en"))
+        train(Training(kept / "train.de", kept / "train.en", de, en, "phrase"), folder)
+    model = Model.load(folder, "phrase")
+    val = raw("val")
+    if not file.exists():
+        say("  tuning for the stream")
+        source, target = zip(*val[: 50 if setting.quick else 400], strict=True)
+        live = Live(model, list(source), [[each] for each in target])
+        tune(live, "mert", METRIC, start=model.weights, iterations=4).weights.save(file)
+    translator = model.translator(file)
+    source, target = zip(*val[400:], strict=True)
+    if not (kept / "index" / "index.json").exists():
+        Index.build(kept / "index", translator, source, target, k=K).close()
+    return translator, kept
+
+
+def feedback(setting: Setting) -> Outcome:
+    """Return the quality of a stream of help texts of which every tenth sentence is corrected."""
+    count, window = (200, 50) if setting.quick else (STREAM, 300)
+    files = (setting.file("lohelp", f"de-en.{side}.gz") for side in ("de", "en"))
+    pairs = list(zip(*map(text_lines, files), strict=True))[FROM:]
+    pairs = [each for each in pairs if 0 < len(each[0].split()) <= 40 and each[1].strip()][:count]
+    translator, kept = stream_model(setting, {source for source, _ in pairs})
+    learning = kept / "learning"
+    shutil.rmtree(learning, ignore_errors=True)
+    shutil.copytree(kept / "index", learning)
+    still, growing = (Index.open(each, translator) for each in (kept / "index", learning))
+    outputs: dict[str, list[str]] = {}
+    ways = {"without": still, "with corrections": growing}
+    adapted = {name: LocalTranslator(translator, index) for name, index in ways.items()}
+    known: dict[str, str] = {}
+    for start in range(0, len(pairs), EVERY):
+        part = pairs[start : start + EVERY]
+        lines = [source for source, _ in part]
+        found = {"common weights": [each.target for each in translator.batch(lines)]}
+        for name, local in adapted.items():
+            found[f"local, {name}"] = [each.target for each in local.batch(lines)]
+        found["corrections verbatim, too"] = [
+            known.get(line, text)
+            for line, text in zip(lines, found["local, with corrections"], strict=True)
+        ]
+        for name, texts in found.items():
+            outputs.setdefault(name, []).extend(texts)
+        source, target = part[-1]
+        growing.add(translator, [source], [target])
+        known[source] = translator.prepared_references([target])[0]
+    for index in ways.values():
+        index.close()
+    references = [translator.prepared_references([target]) for _, target in pairs]
+    metric = get_metric(METRIC)
+    rows = {name: metric.stats(texts, references) for name, texts in outputs.items()}
+    return _stream(setting, rows, window, len(known), metric)
+
+
+def _stream(
+    setting: Setting, rows: dict[str, Any], window: int, corrected: int, metric: Metric
+) -> Outcome:
+    """Return scores by window and of all, and draw the scores up to each sentence."""
+    outcome = Outcome("A stream of help texts, every tenth sentence corrected: BLEU")
+    names = list(rows)
+    total = len(rows[names[0]])
+    curves: dict[str, list[Point]] = {name: [] for name in names}
+    for start in range(0, total, window):
+        end = min(start + window, total)
+        row: dict[str, Cell] = {"sentences": f"{start + 1} to {end}"}
+        row |= {name: metric.score(rows[name][start:end].sum(axis=0)) for name in names}
+        outcome.rows.append(row)
+        for name in names:
+            curves[name].append(Point(end, metric.score(rows[name][:end].sum(axis=0))))
+    whole: dict[str, Cell] = {"sentences": "all"}
+    whole |= {name: metric.score(rows[name].sum(axis=0)) for name in names}
+    outcome.rows.append(whole)
+    base = rows["local, without"]
+    for name in names:
+        if name != "local, without":
+            p = compare_runs(metric, [base], [rows[name]], 1000).p
+            outcome.notes.append(f"{name}: p = {p:.3f} against local, without")
+    outcome.notes += [
+        f"{total} lines of lohelp in order, not trained on; weights tuned on captions; examples at "
+        f"the start: 614 captions; {corrected} different sentences corrected with their references",
+        "verbatim: a sentence that was corrected before has its correction (`serve --memory`)",
+    ]
+    drawn = draw(
+        "Corrections of every tenth sentence", "sentences so far", "BLEU of all so far", curves
+    )
+    (KEPT if setting.quick else DOCS).joinpath("feedback.svg").write_text(drawn, encoding="utf-8")
+    return outcome
