@@ -129,7 +129,7 @@ def stages(
 def speed(setting: Setting) -> Outcome:
     """Return what retrieval and training add to decoding (their Table 2)."""
     outcome = Outcome(f"Local training on Multi30k, K = {K}: CPU milliseconds a sentence")
-    count = 100 if setting.quick else 1000
+    count = 100 if setting.quick else 500
     warm, test = captions(setting, "val", count)[0], captions(setting, "test_2016_flickr", count)[0]
     for kind in ("hiero", "phrase"):
         translator = captions_translator(setting, kind)
