@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ import uvicorn
 from tunesmith.serve import Service, Settings, application
 from tunesmith.serve.database import connect, open_store
 from tunesmith.serve.server import bound, url_of
+from tunesmith.serve.store import Store
 from tunesmith.serve.tokens import new_token
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
@@ -38,11 +41,11 @@ PAIRS = [
 ]
 
 
-def write_model(folder: Path) -> Path:
+def write_model(folder: Path, pairs: Sequence[tuple[str, str]] = PAIRS) -> Path:
     """Train a model from German into English with a few words, some of them ambiguous."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, side in (("src", 0), ("tgt", 1)):
-        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS) * 10)
+        (folder / name).write_text("".join(f"{pair[side]}\n" for pair in pairs) * 10)
     sides = TextSide("de", "moses", "true"), TextSide("en", "moses", "true")
     train(Training(folder / "src", folder / "tgt", *sides, order=3), folder / "model", 1)
     return folder / "model"
@@ -108,3 +111,48 @@ def process(*words: object, **environment: str) -> Iterator[tuple[subprocess.Pop
         if started.poll() is None:
             started.kill()
         started.communicate()
+
+
+def killed_while_writing(
+    model: Path, store: Path, turns: int, least: int = 30
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Kill services while four clients send corrections; return what was told and what is there.
+
+    A service is killed as soon as it has acknowledged `least` corrections or a few more. The one of
+    the next turn opens what the one before left.
+    """
+    token = token_of(store)
+    acknowledged: dict[int, str] = {}
+    for turn in range(turns):
+        with process(model, "--store", store, "--rate", 100_000) as (started, url):
+            stopped = threading.Barrier(5)
+
+            def write(who: int, url: str = url, turn: int = turn, stopped: Any = stopped) -> None:
+                with httpx.Client(
+                    base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30
+                ) as client:
+                    stopped.wait()
+                    for count in range(10_000):
+                        text = f"The house {turn} {who} {count}"
+                        body = {"source": "Das Haus ist alt.", "translation": text}
+                        try:
+                            sent = client.post("/v1/feedback", json=body)
+                        except httpx.HTTPError:
+                            return
+                        if sent.status_code == 201:
+                            acknowledged[sent.json()["id"]] = text
+
+            threads = [threading.Thread(target=write, args=(who,)) for who in range(4)]
+            for thread in threads:
+                thread.start()
+            stopped.wait()
+            goal = len(acknowledged) + least + 7 * (turn % 5)
+            while len(acknowledged) < goal:
+                assert started.poll() is None
+                time.sleep(0.0005)
+            started.send_signal(signal.SIGKILL)
+            for thread in threads:
+                thread.join()
+    with Store(store, 10) as found:
+        kept = {each.id: each.translation for each in found.corrections(10**6, None, None, None)}
+    return acknowledged, kept

@@ -93,6 +93,21 @@ def test_values_of_the_wrong_type(shared: Serving, tokens: dict[str, str], value
         assert goes_on(client)
 
 
+@pytest.mark.parametrize("language", ["xx", "", "deu", "d", "../de", "de\x00", "zh"])
+def test_languages_that_the_model_does_not_have(shared: Serving, language: str) -> None:
+    with shared.client() as client:
+        for path, body in (
+            ("/translate", {**BODY, "source": language}),
+            ("/translate", {**BODY, "target": language}),
+            ("/v2/translate", {"text": "Ein Haus.", "target_lang": language}),
+            ("/v2/translate", {"text": "Ein Haus.", "target_lang": "EN", "source_lang": language}),
+        ):
+            refused = client.post(path, json=body)
+            assert refused.status_code == 400, (path, body, refused.text)
+            assert refused.json()["code"] in ("unknown_language", "bad_request")
+        assert goes_on(client)
+
+
 @pytest.mark.parametrize(
     "form", [b"q=%ff&source=de&target=en", b"q=\xff&source=de&target=en", b"&" * 20_000]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import threading
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import COMMAND, Serving, process, serving, token_of
+from serving import COMMAND, Serving, killed_while_writing, serving, token_of
 
 from tunesmith.serve import Feedback, Paths, Settings
 from tunesmith.serve.store import Store
@@ -201,40 +200,7 @@ def test_one_write_that_fails_takes_no_other_with_it(tmp_path: Path) -> None:
 
 
 def test_killed_services_lose_nothing_that_was_acknowledged(model: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    token = token_of(store)
-    acknowledged: dict[int, str] = {}
-    for turn in range(3):
-        with process(model, "--store", store, "--rate", 100_000) as (started, url):
-            stopped = threading.Barrier(5)
-
-            def write(who: int, url: str = url, turn: int = turn, stopped: Any = stopped) -> None:
-                with httpx.Client(
-                    base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30
-                ) as client:
-                    stopped.wait()
-                    for count in range(10_000):
-                        text = f"The house {turn} {who} {count}"
-                        body = {"source": SOURCE, "translation": text}
-                        try:
-                            sent = client.post("/v1/feedback", json=body)
-                        except httpx.HTTPError:
-                            return
-                        if sent.status_code == 201:
-                            acknowledged[sent.json()["id"]] = text
-
-            threads = [threading.Thread(target=write, args=(who,)) for who in range(4)]
-            for thread in threads:
-                thread.start()
-            stopped.wait()
-            goal = len(acknowledged) + 30 + 7 * turn
-            while len(acknowledged) < goal:
-                assert started.poll() is None
-            started.send_signal(signal.SIGKILL)
-            for thread in threads:
-                thread.join()
-    with Store(store, 10) as found:
-        kept = {each.id: each.translation for each in found.corrections(100_000, None, None, None)}
+    acknowledged, kept = killed_while_writing(model, tmp_path / "store", turns=3)
     assert len(acknowledged) >= 90
     assert {number: kept.get(number) for number in acknowledged} == acknowledged
 

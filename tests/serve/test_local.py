@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import PAIRS, serving, token_of
+from serving import COMMAND, PAIRS, serving, token_of, write_model
 
 from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.local import Index
+from tunesmith.local.manifest import Manifest
 from tunesmith.serve import Paths, Service, Settings
 from tunesmith.serve.joined import FIRST
 
@@ -77,3 +79,66 @@ def test_an_index_of_other_weights_is_refused(model: Path, index: Path, tmp_path
     Model.load(model).weights.replaced({"lm": 0.123}).save(weights)
     with pytest.raises(InputError, match="other weights"):
         Service(Settings(Paths(model, weights=weights, local=index)))
+
+
+def test_an_index_of_another_model_is_refused(index: Path, tmp_path: Path) -> None:
+    other = write_model(tmp_path / "other", PAIRS[:6])
+    with pytest.raises(InputError, match="another model"):
+        Service(Settings(Paths(other, local=index)))
+
+
+def test_a_damaged_index_is_refused_at_the_start(model: Path, index: Path) -> None:
+    (file,) = index.glob("*.seg")
+    file.write_bytes(file.read_bytes()[:-40])
+    ran = subprocess.run(
+        [*COMMAND, "serve", str(model), "--local", str(index), "--port", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 2
+    assert file.name in ran.stderr.replace("\n", "") and "Traceback" not in ran.stderr
+
+
+def test_a_sentence_whose_examples_are_damaged_has_the_common_weights(
+    model: Path, index: Path
+) -> None:
+    # Lists are checked when they are first read, so this index opens.
+    (file,) = index.glob("*.seg")
+    content = bytearray(file.read_bytes())
+    content[200] ^= 0x40
+    file.write_bytes(content)
+    with serving(Settings(Paths(model, local=index))) as served, served.client() as client:
+        found = sentence(client)
+        assert (found["neighbours"], found["moved"]) == ([], {})
+        plain = sentence(client, local=False)
+        assert found["text"] == plain["text"]
+        assert "tunesmith_unread_examples 1.0" in client.get("/metrics").text
+        # A text that is bad itself is still refused.
+        long = client.post("/v1/translate", json={"text": "Haus " * 10_000})
+        assert long.json()["code"] == "sentence_too_long"
+
+
+def test_a_correction_that_the_index_cannot_take_is_kept(
+    model: Path, index: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    token = token_of(store, "review")
+    settings = Settings(Paths(model, store=store, local=index))
+    # A folder stands where the next file of the index belongs: it cannot be written.
+    blocked = index / Manifest.load(index).next_part
+    blocked.mkdir()
+    with serving(settings) as served, served.client(token) as client:
+        sent = client.post("/v1/feedback", json={"source": SOURCE, "translation": BETTER})
+        assert sent.status_code == 201
+        for _ in range(200):
+            if "tunesmith_index_errors_total 1.0" in client.get("/metrics").text:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the error of the index was not counted")
+        assert sentence(client)["neighbours"]
+        assert ids(client, set())
+    blocked.rmdir()
+    with serving(settings) as served, served.client(token) as client:
+        assert ids(client, {sent.json()["id"]})

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks import (
     beams_plot,
     hiero_bench,
+    local_bench,
     moses_lists,
     numpy_twin,
     phrase_bench,
@@ -40,6 +41,7 @@ from benchmarks.harness import (
 from benchmarks.reranking_bench import Lists, single_feature, with_places
 from benchmarks.rivals import Rivals, filtered, phrases, totals
 from benchmarks.tuners import tune_once
+from tunesmith.metrics import get_metric
 
 WORDS = [
     "a",
@@ -366,3 +368,30 @@ def test_the_beam_curve_has_a_line_for_each_row(tmp_path: Path) -> None:
     drawn = (tmp_path / "beams.svg").read_text()
     assert drawn.count('class="line"') == 16 and drawn.count('class="title"') == 2
     assert "tuned at beam 30" in drawn
+
+
+def test_recombined_sentences_are_of_one_corpus_and_repeatable() -> None:
+    corpora = [[["a", "b", "c", "d"], ["e", "f"]], [["x", "y"], ["z", "w", "v"]]]
+    made = list(local_bench.recombined(corpora, 200, seed=1))
+    assert made == list(local_bench.recombined(corpora, 200, seed=1))
+    assert len({tuple(each) for each in made}) > 20
+    for number, words in enumerate(made):
+        own = {word for each in corpora[number % 2] for word in each}
+        assert words and set(words) <= own
+
+
+def test_a_stream_is_scored_by_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_bench, "KEPT", tmp_path)
+    metric = get_metric("bleu:tokenize=none")
+    right, wrong = "a b c d e", "a b c x y"
+    names = ("local, without", "local, with corrections")
+    rows = {
+        name: metric.stats(texts, [[right]] * 4)
+        for name, texts in zip(names, ([wrong] * 4, [wrong, wrong, right, right]), strict=True)
+    }
+    outcome = local_bench._stream(Setting(quick=True), rows, 2, 1, metric)
+    first, second, whole = outcome.rows
+    assert first[names[0]] == first[names[1]]
+    assert second[names[1]] == pytest.approx(100.0)
+    assert whole["sentences"] == "all"
+    assert (tmp_path / "feedback.svg").read_text().startswith("<svg")

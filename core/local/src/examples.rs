@@ -123,6 +123,7 @@ pub struct Lists {
     pub pools: Pools,
     /// Statistics, where all lists have them.
     pub table: Option<Table>,
+    /// Empty unless texts are asked for.
     pub sources: Vec<String>,
     pub references: Vec<Vec<String>>,
 }
@@ -345,19 +346,20 @@ impl Examples {
             .collect()
     }
 
-    /// The lists of some examples, in the given order, with texts if asked for. Nothing if one of
-    /// them is not there; refuses damaged ones.
+    /// The lists of some examples, in the given order, with texts, sources and references if asked
+    /// for. Nothing if one of them is not there; refuses damaged ones.
     pub fn lists(&self, ids: &[u64], texts: bool) -> Result<Option<Lists>> {
         let state = self.read();
         let places: Option<Vec<Place>> =
             ids.iter().map(|id| state.places.get(id).copied()).collect();
         let Some(places) = places else { return Ok(None) };
         let (pools, table) = crate::ready::lists(&state, &places, texts)?;
-        let references = places
-            .iter()
-            .map(|&place| owned(state.held(place).segment.references(place.at as usize)))
-            .collect();
-        let sources = places.iter().map(|&place| state.text(place)).collect();
+        let (mut sources, mut references) = (Vec::new(), Vec::new());
+        if texts {
+            let own = |&place: &Place| state.held(place).segment.references(place.at as usize);
+            references.extend(places.iter().map(|place| owned(own(place))));
+            sources.extend(places.iter().map(|&place| state.text(place)));
+        }
         Ok(Some(Lists { pools, table, sources, references }))
     }
 

@@ -22,8 +22,8 @@ const MANY: usize = 20_000;
 pub struct Query {
     /// The sentence in words of the common vocabulary; unknown words have numbers of their own.
     words: Vec<u32>,
-    /// Distinct known words, ascending: tf-idf of the sentence.
-    known: Vec<(u32, f64)>,
+    /// Distinct known words, ascending: tf-idf of the sentence, and how often it has them.
+    known: Vec<(u32, f64, usize)>,
     norm: f64,
     /// One more than the logarithm of all examples and one.
     base: f64,
@@ -83,7 +83,7 @@ impl Query {
             let weight = same.len() as f64 * (base - logarithm.copied().unwrap_or(0.0));
             squares += weight * weight;
             if logarithm.is_some() {
-                known.push((same[0], weight));
+                known.push((same[0], weight, same.len()));
             }
         }
         let edits = BatchComparator::new(words.iter().copied());
@@ -93,31 +93,29 @@ impl Query {
     /// Distinct known words with what they contribute to the product with a sentence that has them
     /// once.
     pub fn terms(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        let mut counts = self.words.clone();
-        counts.sort_unstable();
-        self.known.iter().map(move |&(word, weight)| {
-            let start = counts.partition_point(|&other| other < word);
-            let end = counts.partition_point(|&other| other <= word);
-            (word, weight * weight / (end - start).max(1) as f64)
-        })
+        let share =
+            |&(word, weight, count): &(u32, f64, usize)| (word, weight * weight / count as f64);
+        self.known.iter().map(share)
     }
 
-    /// The cosine of an example's tf-idf and that of the sentence; 0 if they share no word.
-    fn cosine(&self, state: &State, source: &mut [u32]) -> f64 {
+    /// The cosine of an example's tf-idf and that of the sentence, 0 if they share no word; and how
+    /// many words they share.
+    fn cosine(&self, state: &State, source: &mut [u32]) -> (f64, usize) {
         source.sort_unstable();
-        let (mut product, mut squares) = (0.0, 0.0);
+        let (mut product, mut squares, mut shared) = (0.0, 0.0, 0);
         let mut known = self.known.iter().peekable();
         for same in source.chunk_by(|one, other| one == other) {
             let weight = same.len() as f64 * (self.base - state.logarithms[same[0] as usize]);
             squares += weight * weight;
-            while known.next_if(|&&(word, _)| word < same[0]).is_some() {}
-            if let Some(&&(word, own)) = known.peek()
+            while known.next_if(|&&(word, ..)| word < same[0]).is_some() {}
+            if let Some(&&(word, own, count)) = known.peek()
                 && word == same[0]
             {
                 product += weight * own;
+                shared += count.min(same.len());
             }
         }
-        if product == 0.0 { 0.0 } else { product / (squares.sqrt() * self.norm) }
+        (if product == 0.0 { 0.0 } else { product / (squares.sqrt() * self.norm) }, shared)
     }
 
     fn combined(cosine: f64, edits: usize, longer: usize) -> f64 {
@@ -128,12 +126,13 @@ impl Query {
     fn bounded(&self, state: &State, place: Place, source: &mut Vec<u32>) -> Option<Bounded> {
         source.clear();
         source.extend(state.source(place));
-        let cosine = self.cosine(state, source);
+        let (cosine, shared) = self.cosine(state, source);
         if cosine == 0.0 {
             return None;
         }
-        let (own, other) = (self.words.len(), source.len());
-        let bound = Query::combined(cosine, own.abs_diff(other), own.max(other));
+        // Whatever the order of words: those of the longer one that the other has not are edits.
+        let longer = self.words.len().max(source.len());
+        let bound = Query::combined(cosine, longer - shared, longer);
         let id = state.held(place).segment.id(place.at as usize);
         Some(Bounded { bound, cosine, id, place })
     }

@@ -149,8 +149,8 @@ impl Examples {
         found.into_iter().map(told).collect()
     }
 
-    /// Lists of examples, their statistics, sources and references. Raises a `KeyError` if one is
-    /// not there.
+    /// Lists of examples and their statistics; with texts also sources and references. Raises a
+    /// `KeyError` if one is not there.
     #[pyo3(signature = (ids, texts=false))]
     fn lists(&self, py: Python<'_>, ids: Vec<u64>, texts: bool) -> PyResult<Lists> {
         let found = py.detach(|| self.inner.lists(&ids, texts)).map_err(py_err)?;

@@ -16,6 +16,8 @@ from tunesmith.report.scale import Scale, around, tick_places
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 DASHES = ("", "6 3", "2 3")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BASE = 720, 420, 62, 190, 40, 370
+TESTS = "tests"
+"""As `y` of a plot: a line for each test."""
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
     ".tick{fill:#666}.grid{stroke:#ddd}"
@@ -65,13 +67,21 @@ def _series(
         return {system.name: _passes(each, asked.bars) for system, each in runs}, "pass"
     if asked.kind == "options":
         name = asked.x or ""
-        points = [
-            Point(value, cell, low, high)
-            for system, _ in runs
-            if (value := _option(system, name)) is not None
-            for cell, low, high in _cells(tables, task, system.name, asked.y)
-        ]
-        return {task: sorted(points, key=lambda point: point.x)}, name
+        tests = list(runs[0][1][0].tests) if runs else []
+        return {
+            line: sorted(
+                (
+                    Point(value, cell, low, high)
+                    for system, _ in runs
+                    if (value := _option(system, name)) is not None
+                    for cell, low, high in _cells(tables, task, system.name, column)
+                ),
+                key=lambda point: point.x,
+            )
+            for line, column in (
+                [(test, test) for test in tests] if asked.y == TESTS else [(task, asked.y)]
+            )
+        }, name
     names = {system.name for system, _ in runs}
     lines: dict[str, list[Point]] = {}
     for table in tables:

@@ -487,10 +487,26 @@ def _sentences(context: Context, asked: Tabulated, task: str) -> Filled:
 def _similarity(context: Context, asked: Tabulated, task: str) -> Filled:
     """How much the tests are like the tuning text: mean best cosine of tf-idf vectors."""
     world = context.worlds[task]
-    development = world.tuning(DEVELOPMENT)
-    row: dict[str, Cell] = {"task": task, "system": DEVELOPMENT}
-    frequency = Counter(word for line in development.lines for word in set(line.lower().split()))
-    total = len(development.lines)
+    names = [system.development for system, _ in context.runs(asked, task)]
+    rows: list[dict[str, Cell]] = []
+    for tuned in dict.fromkeys([DEVELOPMENT, *names]):
+        like = _likeness(world.tuning(tuned).lines)
+        row: dict[str, Cell] = {"task": task, "system": tuned}
+        row |= {name: fmean(map(like, read.lines)) for name, read in world.tests.items()}
+        rows.append(row)
+    return Filled(
+        "similarity",
+        "",
+        [],
+        rows,
+        ["mean cosine (tf-idf) of a test sentence with the most similar one of the tuning text"],
+    )
+
+
+def _likeness(lines: Sequence[str]) -> Callable[[str], float]:
+    """Return a function that tells the best cosine of a sentence with some lines."""
+    frequency = Counter(word for line in lines for word in set(line.lower().split()))
+    total = len(lines)
 
     def vector(line: str) -> dict[str, float]:
         counts = Counter(line.lower().split())
@@ -498,27 +514,20 @@ def _similarity(context: Context, asked: Tabulated, task: str) -> Filled:
         size = math.sqrt(sum(v * v for v in made.values())) or 1.0
         return {w: v / size for w, v in made.items()}
 
-    known = [vector(line) for line in development.lines]
+    known = [vector(line) for line in lines]
     lines_of: dict[str, list[int]] = {}
     for place, each in enumerate(known):
         for word in each:
             lines_of.setdefault(word, []).append(place)
-    for name, read in world.tests.items():
-        best = []
-        for line in read.lines:
-            products: dict[int, float] = {}
-            for word, value in vector(line).items():
-                for place in lines_of.get(word, ()):
-                    products[place] = products.get(place, 0.0) + value * known[place][word]
-            best.append(max(products.values(), default=0.0))
-        row[name] = fmean(best)
-    return Filled(
-        "similarity",
-        "",
-        [],
-        [row],
-        ["mean cosine (tf-idf) of a test sentence with the most similar one of the tuning text"],
-    )
+
+    def best(line: str) -> float:
+        products: dict[int, float] = {}
+        for word, value in vector(line).items():
+            for place in lines_of.get(word, ()):
+                products[place] = products.get(place, 0.0) + value * known[place][word]
+        return max(products.values(), default=0.0)
+
+    return best
 
 
 def _time(context: Context, asked: Tabulated, task: str) -> Filled:

@@ -54,6 +54,13 @@ class Read:
         """Return some of the sentences."""
         return Read([self.lines[i] for i in places], [self.references[i] for i in places])
 
+    def spread(self, most: int | None) -> Read:
+        """Return at most so many sentences, spread over the whole text, not its beginning."""
+        if most is None or len(self.lines) <= most:
+            return self
+        step = len(self.lines) / most
+        return self.chosen([int(number * step) for number in range(most)])
+
 
 @dataclass(frozen=True)
 class Data:
@@ -153,10 +160,7 @@ class World:
             for line, references in zip(found.lines, found.references, strict=True):
                 targets.setdefault(line, []).extend(references)
             found = Read(list(targets), [list(dict.fromkeys(e)) for e in targets.values()])
-        if text.most is not None and len(found.lines) > text.most:
-            # Spread over the whole text, not its beginning.
-            step = len(found.lines) / text.most
-            found = found.chosen([int(number * step) for number in range(text.most)])
+        found = found.spread(text.most)
         if not found.lines:
             raise InputError(
                 "a text of the task has no lines", self.task.file, remedy="check parts and longest"

@@ -105,7 +105,7 @@ class ErrorUpdate:
     largest move.
     """
 
-    strength: float = 0.06
+    strength: float = 2.0
     sharpness: float = 1.0
     normalise: bool = False
     tolerance: float = 1e-2

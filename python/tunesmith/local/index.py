@@ -33,6 +33,9 @@ LENGTH = 100
 """Default length of the lists, and of what a search returns."""
 CANDIDATES = 5
 """Candidates that are compared for each neighbour wanted."""
+COMMON = 0.3
+"""Words that more than this share of the examples have choose no candidates if others find enough.
+"""
 CHUNK = 1000
 """Examples in each file of a build: what a killed build loses at most."""
 SMALL, MANY = 1000, 8
@@ -278,18 +281,26 @@ class Index:
         check_range("k", k, 1)
         chosen: list[int] | None = None
         if not exact:
-            terms = [(word, weight) for word, weight, _ in self._examples.terms(words)]
-            chosen = self._candidates.near(terms, CANDIDATES * k)
+            chosen = self._chosen(words, CANDIDATES * k)
         found = self._examples.near(words, k, chosen, leave_out)
         return [Neighbour(*each) for each in found]
+
+    def _chosen(self, words: str, limit: int) -> list[int]:
+        """Return candidates; words that most examples have say little and cost most."""
+        terms = self._examples.terms(words)
+        rare = [(word, weight) for word, weight, share in terms if share <= COMMON]
+        found = self._candidates.near(rare, limit)
+        if len(found) < limit and len(rare) < len(terms):
+            found = self._candidates.near([(word, weight) for word, weight, _ in terms], limit)
+        return found
 
     def lists(self, ids: Sequence[int], *, texts: bool = False) -> Pools:
         """Return the lists of examples, with statistics; raise a `KeyError` if one is not there.
 
-        Without `texts` the hypotheses have features and statistics only.
+        Without `texts` there are features and statistics only.
         """
         core, table, sources, references = self._examples.lists(ids, texts)
-        pools = Pools(core, references, sources)
+        pools = Pools(core, references, sources) if texts else Pools(core)
         if table is not None:
             pools.set_table(METRIC, table)
         return pools

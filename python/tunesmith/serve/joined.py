@@ -6,14 +6,18 @@ at the start the two are compared, and only differences are added or removed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from tunesmith.decode.translation import Translator
+from tunesmith.errors import InputError
 from tunesmith.local import Index, Local, LocalTranslation, LocalTranslator
+from tunesmith.local.translating import UNCHANGED, LocalWeights
 from tunesmith.serve.spans import Answer
 
+log = logging.getLogger("tunesmith.serve")
 FIRST = 1 << 40
 """Examples of feedback have numbers from here on; the number of the correction is added."""
 
@@ -24,6 +28,8 @@ class Joined:
     def __init__(self, index: Index, translator: Translator, local: Local) -> None:
         self._index, self._translator, self._chosen = index, translator, local
         self._local = LocalTranslator(translator, index, local)
+        self.unread = 0
+        """Sentences that got the common weights because their examples could not be read."""
 
     @classmethod
     def open(cls, folder: Path, translator: Translator, method: str | None) -> Joined:
@@ -41,9 +47,22 @@ class Joined:
         self._index.close()
 
     def translate(self, lines: Sequence[str], details: int) -> list[Answer]:
-        """Return translations of lines, each with weights of its own."""
-        found = self._local.batch(lines, threads=1, details=details, unique=True)
+        """Return translations of lines, each with weights of its own.
+
+        A sentence whose examples cannot be read has the common weights.
+        """
+        learnt = [self._learnt(line) for line in lines]
+        found = self._local.batch(lines, threads=1, details=details, unique=True, learnt=learnt)
         return [_answer(each, self._translator) for each in found]
+
+    def _learnt(self, line: str) -> LocalWeights:
+        try:
+            return self._local.learn([line], threads=1)[0]
+        except InputError as error:
+            # If it is the text that is bad, translating it says so.
+            log.error("no weights were learnt for a sentence: %s", error)
+            self.unread += 1
+            return UNCHANGED
 
     def add(self, corrections: Mapping[int, tuple[str, str]]) -> None:
         """Add accepted corrections by number: source and translation."""

@@ -240,6 +240,11 @@ class Service:
             "tunesmith_waiting_sentences": ("Sentences in the queue.", float(self.batcher.waiting)),
             "tunesmith_model_loaded_seconds": ("When the model was loaded.", self.engine.loaded),
         }
+        if self.engine.local is not None:
+            figures["tunesmith_unread_examples"] = (
+                "Sentences translated with the common weights: their examples are damaged.",
+                float(self.engine.local.unread),
+            )
         if self.store is not None:
             counts: dict[str, int] = {}
             # Figures are wanted most when something is damaged.

@@ -1,5 +1,7 @@
 //! Error rate based ultraconservative update (EBUU): the expected error of the lists.
 
+use tunesmith_space::exponentials;
+
 use super::{Learnt, Lists, Scaled};
 
 /// `min ½‖W - W_b‖² + λ/K Σ_j Σ_e Err(e) P_α(e | f_j; W)`, `P_α ∝ exp(α W·h)`, `Err = -gain`, by
@@ -99,10 +101,10 @@ impl Error {
             let gains = &gains[pools.list(list)];
             let top = work.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let (mut mass, mut worth) = (0.0, 0.0);
-            for (score, gain) in work.scores.iter_mut().zip(gains) {
-                *score = (self.sharpness * (*score - top)).exp();
-                mass += *score;
-                worth += *score * gain;
+            exponentials(&mut work.scores, top, self.sharpness);
+            for (share, gain) in work.scores.iter().zip(gains) {
+                mass += share;
+                worth += share * gain;
             }
             let mean = worth / mass;
             expected += mean;
