@@ -161,6 +161,11 @@ impl Table {
 
     /// The node after one more symbol on the source side.
     pub fn child(&self, node: Node, symbol: Symbol) -> Option<Node> {
+        // Ids behind the last are those of words that the table does not know; a damaged one may
+        // have them all the same.
+        if matches!(symbol, Symbol::Word(id) if id as usize >= self.source_words()) {
+            return None;
+        }
         let code = symbol.code();
         let range = self.range(node);
         let symbols = self.section(SYMBOLS).get(4 * range.start..4 * range.end)?;
