@@ -8,7 +8,7 @@ WORKERS ?= 2
 # The build tool lies in the virtual environment too.
 PIP := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-rust test-python experiments lint format bench build wheel clean
+.PHONY: help demo test test-rust test-python torture experiments lint format bench build wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -25,6 +25,21 @@ test-rust: ## Run the tests of the core
 
 test-python: $(VENV)/.dev ## Run the tests of the package
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Reproducible with TORTURE_SEED. EXECUTIONS and FUZZ bound the fuzzing of each target, KILLS the kills
+# of each command; with SOAK, the last part runs for so many seconds and must keep its memory flat.
+EXECUTIONS ?= 100000
+FUZZ ?= 10
+KILLS ?= 20
+SOAK ?= 60
+torture: $(VENV)/.dev ## Fuzz, kill, fill disks, race, soak (15 minutes; EXECUTIONS= FUZZ= KILLS= SOAK=)
+	@out=$$(mktemp -d -p $$(test -w /dev/shm && echo /dev/shm || echo /tmp)) \
+	  && trap 'rm -rf "$$out"' EXIT && TMPDIR="$$out" cargo run --quiet --profile torture \
+	    -p tunesmith-hostile --bin torture -- --executions $(EXECUTIONS) --seconds $(FUZZ) \
+	    --seed $${TORTURE_SEED:-1} --threads $(WORKERS)
+	TORTURE_KILLS=$(KILLS) TORTURE_FUZZ_SECONDS=$(FUZZ) \
+	  $(BIN)/python -m pytest -q -s -m torture tests/torture
+	$(BIN)/python tests/torture/soak.py --seconds $(SOAK)
 
 # On sample text that needs no data; in a folder of its own, so that nothing is taken from before.
 experiments: $(VENV)/.dev ## Run every recipe on sample text (about a minute)

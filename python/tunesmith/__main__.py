@@ -12,8 +12,13 @@ def main() -> None:
     if usual:
         # No file is open yet. During an import, a KeyboardInterrupt could be mistaken for an error.
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
-    from tunesmith import cli
+    try:
+        from tunesmith import _core, cli
+    except MemoryError:
+        os.write(2, b"error: out of memory: not even the program can be loaded\n")
+        os._exit(2)
 
+    _core.tell_bus_errors()
     if usual:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()

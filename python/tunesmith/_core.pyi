@@ -64,6 +64,7 @@ __all__ = [
     "read_moses",
     "symmetrise",
     "symmetrise_files",
+    "tell_bus_errors",
     "write_nbest",
 ]
 
@@ -82,6 +83,7 @@ class Lines:
     def file(self) -> str: ...
 
 def line_limit() -> int: ...
+def tell_bus_errors() -> None: ...
 def line_too_long(file: str, line: int) -> InputError: ...
 
 @final

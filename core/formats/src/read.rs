@@ -381,7 +381,7 @@ impl Progress {
             }
             return Ok(());
         }
-        if sentence + 1 < self.opened {
+        if sentence < self.opened.saturating_sub(1) {
             let message = format!("id {key} comes after the list of a later sentence began");
             return Err(Fault::new("ids out of order", message, SORT));
         }
@@ -391,7 +391,7 @@ impl Progress {
             let message = format!("id {key} is past the last of {count} sentences");
             return Err(Fault::new("ids out of order", message, "check the number of sentences"));
         }
-        if self.missing + sentence.saturating_sub(self.opened) > MISSING {
+        if self.missing.saturating_add(sentence.saturating_sub(self.opened)) > MISSING {
             let message = format!("id {key} leaves out more than a million sentences");
             return Err(Fault::new("ids out of order", message, "check the ids"));
         }

@@ -4,9 +4,9 @@ use tunesmith_lm::Model;
 use tunesmith_rules::{Table, import_cdec};
 use tunesmith_space::{Edge, ForestBuilder, Forests, Side};
 
-use crate::{Folder, read_back, text};
+use crate::{Folder, kept, note, read_back, text};
 
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 pub fn lm_seed() -> Vec<u8> {
     let folder = Folder::new();
@@ -19,16 +19,21 @@ pub fn lm_seed() -> Vec<u8> {
 pub fn lm(bytes: &[u8]) -> bool {
     let mut bytes = bytes.to_vec();
     bytes.truncate(bytes.len() / LINE * LINE);
+    sum_lm(&mut bytes);
+    let folder = Folder::new();
+    kept(Model::load(folder.file("lm", &bytes))).is_some_and(|model| ask(&model))
+}
+
+/// Puts the checksums of a language model right.
+pub fn sum_lm(bytes: &mut [u8]) {
     if bytes.len() < 4 * LINE {
-        return false;
+        return;
     }
     let body = sum_of_lines(&bytes[4 * LINE..]);
     bytes[18 * 8..19 * 8].copy_from_slice(&body.to_le_bytes());
     bytes[31 * 8..32 * 8].fill(0);
     let own = sum_of_lines(&bytes[..4 * LINE]);
     bytes[31 * 8..32 * 8].copy_from_slice(&own.to_le_bytes());
-    let folder = Folder::new();
-    Model::load(folder.file("lm", &bytes)).is_ok_and(|model| ask(&model))
 }
 
 /// As in `core/lm/src/line.rs`.
@@ -52,6 +57,7 @@ pub fn ask(model: &Model) -> bool {
     for word in ["a", "b", "</s>", "a"] {
         state = model.score(&state, model.id(word)).1;
     }
+    note((model.order(), model.vocabulary_len().min(9), state.len()));
     let ids = 0..model.vocabulary_len().min(9) as u32;
     ids.filter_map(|id| model.word(id)).for_each(|word| assert!(word.len() <= model.bytes()));
     true
@@ -67,12 +73,17 @@ pub fn rules_seed() -> Vec<u8> {
 /// A binary table of rules. Only its trailer is put right: the rest is read unchecked.
 pub fn rules(bytes: &[u8]) -> bool {
     let mut bytes = bytes.to_vec();
+    sum_rules(&mut bytes);
+    let folder = Folder::new();
+    kept(Table::open(&folder.file("rules", &bytes), false)).is_some_and(|table| walk(&table))
+}
+
+/// Puts the checksum of a table's trailer right.
+pub fn sum_rules(bytes: &mut [u8]) {
     if let Some(start) = bytes.len().checked_sub(208) {
         let sum = crc32fast::hash(&bytes[start..start + 196]);
         bytes[start + 196..start + 200].copy_from_slice(&sum.to_le_bytes());
     }
-    let folder = Folder::new();
-    Table::open(&folder.file("rules", &bytes), false).is_ok_and(|table| walk(&table))
 }
 
 /// Reads every rule and some words.
@@ -91,6 +102,7 @@ pub fn walk(table: &Table) -> bool {
             break;
         }
     }
+    note((seen.min(9), table.columns().len()));
     let words = (0..9).flat_map(|id| [table.source_word(id), table.target_word(id)]);
     words.flatten().for_each(|word| assert!(word.len() <= table.bytes()));
     let _ = (table.source_id("a"), table.target_id("x"));
@@ -116,9 +128,10 @@ pub fn forests(bytes: &[u8]) -> bool {
         bytes[end..].copy_from_slice(&sum.to_le_bytes());
     }
     let folder = Folder::new();
-    Forests::load(folder.file("forests", &bytes)).is_ok_and(|forests| {
+    kept(Forests::load(folder.file("forests", &bytes))).is_some_and(|forests| {
         let weights = vec![1.0; forests.names.len()];
-        forests.lists(&weights, 3, true);
+        let lists = forests.lists(&weights, 3, true);
+        note((lists.sentences().min(9), lists.hypotheses().min(9)));
         true
     })
 }

@@ -10,7 +10,7 @@ use tunesmith_search::{Input, Markup};
 use tunesmith_text::{Classes, Lines, Watch};
 
 use crate::binary::walk;
-use crate::{Folder, parts};
+use crate::{Folder, kept, note, parts};
 
 fn opened(bytes: &[u8]) -> tunesmith_text::Result<Lines> {
     Lines::new("bytes", Cursor::new(bytes.to_vec()))
@@ -35,9 +35,10 @@ fn lists(bytes: &[u8], format: Format) -> bool {
     {
         let Ok(lines) = opened(bytes) else { return false };
         let options = Options { format, skip_bad, keyed, ..Options::default() };
-        let Ok(mut reader) = Reader::new(lines, options) else { return false };
-        while let Ok(Some(pools)) = reader.read(limit) {
+        let Some(mut reader) = kept(Reader::new(lines, options)) else { return false };
+        while let Some(Some(pools)) = kept(reader.read(limit)) {
             assert!(pools.values().iter().all(|value| value.is_finite()));
+            note((pools.sentences().min(9), pools.hypotheses().min(9)));
             accepted = true;
         }
     }
@@ -63,8 +64,8 @@ pub fn columns(bytes: &[u8]) -> bool {
     let file = folder.file("numbers", numbers);
     let Ok(lines) = opened(list) else { return false };
     let options = Options { column_files: vec![("n".into(), file)], ..Options::default() };
-    let Ok(mut reader) = Reader::new(lines, options) else { return false };
-    reader.read(None).is_ok_and(|pools| pools.is_some())
+    let Some(mut reader) = kept(Reader::new(lines, options)) else { return false };
+    kept(reader.read(None)).is_some_and(|pools| pools.is_some())
 }
 
 pub fn input_seed() -> Vec<u8> {
@@ -76,7 +77,7 @@ pub fn input(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let mut accepted = false;
     for markup in [Markup::None, Markup::Exclusive, Markup::Inclusive, Markup::Ignore] {
-        if let Ok(input) = Input::parse(text, markup) {
+        if let Some(input) = kept(Input::parse(text, markup)) {
             accepted |= !input.pieces(3).is_empty();
         }
     }
@@ -85,8 +86,8 @@ pub fn input(bytes: &[u8]) -> bool {
 
 pub fn classes(bytes: &[u8]) -> bool {
     let folder = Folder::new();
-    Classes::read(folder.file("classes", bytes))
-        .is_ok_and(|classes| classes.iter().all(|(word, _)| classes.of(word).is_some()))
+    kept(Classes::read(folder.file("classes", bytes)))
+        .is_some_and(|classes| classes.iter().all(|(word, _)| classes.of(word).is_some()))
 }
 
 pub fn frequent_seed() -> Vec<u8> {
@@ -95,7 +96,7 @@ pub fn frequent_seed() -> Vec<u8> {
 
 pub fn frequent(bytes: &[u8]) -> bool {
     let folder = Folder::new();
-    Frequent::read(folder.file("frequent", bytes)).is_ok()
+    kept(Frequent::read(folder.file("frequent", bytes))).is_some()
 }
 
 /// Links of both directions.
@@ -103,7 +104,7 @@ pub fn links(bytes: &[u8]) -> bool {
     let folder = Folder::new();
     let file = folder.file("links", bytes);
     let heuristic = Heuristic::GrowDiagFinalAnd;
-    symmetrise_files(&file, &file, None, heuristic, &folder.at("out")).is_ok()
+    kept(symmetrise_files(&file, &file, None, heuristic, &folder.at("out"))).is_some()
 }
 
 pub fn corpus_seed() -> Vec<u8> {
@@ -119,7 +120,7 @@ pub fn corpus(bytes: &[u8]) -> bool {
     let read = |skip_bad| {
         let reading = Reading { skip_bad, ..Reading::default() };
         let corpus = Corpus::read(&source, &target, &links, &reading);
-        corpus.is_ok_and(|corpus| {
+        kept(corpus).is_some_and(|corpus| {
             let sentences = (0..corpus.len()).map(|at| corpus.sentence(at));
             sentences.for_each(|each| assert!(each.source.len() <= bytes.len()));
             true
@@ -138,7 +139,7 @@ pub fn phrases(bytes: &[u8]) -> bool {
     let folder = Folder::new();
     let out = folder.at("out");
     let made = import_moses(&folder.file("phrases", bytes), None, &out);
-    made.is_ok() && walk(&Table::open(&out, true).expect("a table that was just made"))
+    kept(made).is_some() && walk(&Table::open(&out, true).expect("a table that was just made"))
 }
 
 pub fn reordering_seed() -> Vec<u8> {
@@ -152,7 +153,7 @@ pub fn reordering(bytes: &[u8]) -> bool {
     let (phrases, orders) = (folder.file("phrases", phrases), folder.file("orders", orders));
     let out = folder.at("out");
     let made = import_moses(&phrases, Some(&orders), &out);
-    made.is_ok() && walk(&Table::open(&out, true).expect("a table that was just made"))
+    kept(made).is_some() && walk(&Table::open(&out, true).expect("a table that was just made"))
 }
 
 pub fn grammar_seed() -> Vec<u8> {
@@ -164,7 +165,7 @@ pub fn grammar(bytes: &[u8]) -> bool {
     let folder = Folder::new();
     let out = folder.at("out");
     let made = import_cdec(&folder.file("grammar", bytes), &out);
-    made.is_ok() && walk(&Table::open(&out, true).expect("a table that was just made"))
+    kept(made).is_some() && walk(&Table::open(&out, true).expect("a table that was just made"))
 }
 
 pub fn arpa_seed() -> Vec<u8> {
@@ -175,11 +176,11 @@ pub fn arpa_seed() -> Vec<u8> {
 
 pub fn arpa(bytes: &[u8]) -> bool {
     let folder = Folder::new();
-    Model::load(folder.file("arpa", bytes)).is_ok_and(|model| crate::binary::ask(&model))
+    kept(Model::load(folder.file("arpa", bytes))).is_some_and(|model| crate::binary::ask(&model))
 }
 
 /// Text that a language model is estimated from.
 pub fn sentences(bytes: &[u8]) -> bool {
     let options = Estimate { order: 2, memory: 1 << 20, ..Estimate::default() };
-    estimate([opened(bytes)], &options, &Watch::default()).is_ok()
+    kept(estimate([opened(bytes)], &options, &Watch::default())).is_some()
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
-use tunesmith_hostile::TARGETS;
+use tunesmith_hostile::{TARGETS, Target};
 
 #[test]
 fn every_seed_is_accepted() {
@@ -36,6 +36,23 @@ fn damaged_inputs_never_panic() {
         });
         assert!(outcome.is_ok(), "{}: {}", target.name, outcome.unwrap_err());
     }
+}
+
+/// Inputs that once were too much, each named after its target.
+#[test]
+fn old_findings_stay_mended() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/findings");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let of = |target: &&Target| name.starts_with(target.name);
+        // The longest name that fits: some targets are named after others.
+        let target = TARGETS.iter().filter(of).max_by_key(|target| target.name.len());
+        (target.expect("a target").run)(&std::fs::read(&path).unwrap());
+        count += 1;
+    }
+    assert!(count > 0);
 }
 
 #[test]

@@ -5,11 +5,9 @@
 //! of a line. The header has a checksum of its own and one of everything behind it.
 
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path::Path;
 
-use memmap2::Mmap;
-use tunesmith_text::{AtomicWriter, Error, Names, Result};
+use tunesmith_text::{AtomicWriter, Error, Mapped, Names, Result};
 
 use crate::MAX_ORDER;
 use crate::grams::{Grams, Order};
@@ -119,7 +117,7 @@ impl Layout {
 
 enum Memory {
     Own(Vec<Line>),
-    Mapped(Mmap),
+    Mapped(Mapped),
 }
 
 /// The lines of a model, in memory or mapped, whose header was checked.
@@ -170,13 +168,7 @@ impl Image {
     /// Maps a file. Refuses one that is truncated or changed in any bit.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| Error::io(&name, None, &error))?;
-        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
-            return Err(Error::io(name, None, &ErrorKind::IsADirectory.into()));
-        }
-        // SAFETY: the map is read only. Models are replaced, never rewritten in place; a file
-        // that another program cuts while it is mapped is beyond what a process can guard against.
-        let map = unsafe { Mmap::map(&file) }.map_err(|error| Error::io(&name, None, &error))?;
+        let map = Mapped::open(path)?;
         let bad = |message: String| {
             Error::new(format!("cannot be used as a language model: {message}"))
                 .at(&name, None)
@@ -206,10 +198,10 @@ impl Image {
     }
 }
 
-/// A mapping starts on a page, so whole lines can be read in place.
-fn as_lines(map: &Mmap) -> &[Line] {
-    debug_assert_eq!(map.as_ptr() as usize % LINE, 0);
-    // SAFETY: aligned as said, inside the mapping, and any bits make a line.
+/// A file in memory starts on a page, so whole lines can be read in place.
+fn as_lines(map: &[u8]) -> &[Line] {
+    assert_eq!(map.as_ptr() as usize % LINE, 0, "the start of a page");
+    // SAFETY: aligned as checked, inside the slice, and any bits make a line.
     unsafe { std::slice::from_raw_parts(map.as_ptr().cast(), map.len() / LINE) }
 }
 

@@ -175,6 +175,9 @@ impl Examples {
         if let Some((id, _)) = twice {
             return wrong(format!("the example {id} is in another file, too"));
         }
+        if !(distinct(segment.vocabulary()) && distinct(segment.names())) {
+            return wrong("is corrupt: it has a word or a feature twice".to_owned());
+        }
         let counts: Vec<u32> = segment.frequencies().collect();
         let mut held = state.hold(segment);
         held.dead = dead;
@@ -368,6 +371,11 @@ impl Examples {
         let state = self.read();
         ids.iter().map(|id| state.places.get(id).map(|&place| state.text(place))).collect()
     }
+}
+
+fn distinct<'t>(mut texts: impl Iterator<Item = &'t str>) -> bool {
+    let mut seen = FxHashSet::default();
+    texts.all(|text| seen.insert(text))
 }
 
 fn owned(texts: Vec<&str>) -> Vec<String> {

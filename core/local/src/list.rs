@@ -84,17 +84,29 @@ impl<'m> List<'m> {
         let nonzeros = self.places.len() / 4;
         let sound = ascending(self.common)
             && ascending(self.others)
+            && self.is_apart()
             && below(self.common, features)
             && below(self.others, features)
             && words(self.ends).is_sorted()
             && words(self.ends).last().map_or(0, |end| end as usize) == nonzeros
             && below(self.places, self.others.len() / 4)
             && below(self.of, rows)
-            && [self.block, self.values, self.rows].into_iter().all(finite);
+            && [self.block, self.values, self.rows].into_iter().all(finite)
+            // A list need not have scores: those are not numbers.
+            && doubles(self.scores).all(|score| !score.is_infinite());
         sound
             && (0..self.ends.len() / 4).all(|hypothesis| {
                 self.sparse(hypothesis).map(|(place, _)| place).is_sorted_by(|a, b| a < b)
             })
+    }
+
+    /// Whether no feature is both one of all hypotheses and one of some; both must ascend.
+    fn is_apart(&self) -> bool {
+        let mut others = words(self.others).peekable();
+        words(self.common).all(|id| {
+            while others.next_if(|&other| other < id).is_some() {}
+            others.peek() != Some(&id)
+        })
     }
 
     pub fn common(&self) -> impl ExactSizeIterator<Item = u32> + 'm {

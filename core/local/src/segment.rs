@@ -1,18 +1,16 @@
 //! A file of examples, mapped: nothing is copied, nothing is trusted.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memmap2::{Advice, Mmap};
-use tunesmith_text::{Error, Result};
+use tunesmith_text::{Error, Mapped, Result};
 
 use crate::layout::{Part, Trailer, wide, wides, word, words};
 use crate::list::List;
 
-/// Examples of one file. The file must not change while it is open.
+/// Examples of one file. A large file must not change while it is open; see [`Mapped`].
 pub struct Segment {
-    map: Mmap,
+    map: Mapped,
     trailer: Trailer,
     path: PathBuf,
     /// Lists whose checksum was looked at.
@@ -23,21 +21,14 @@ impl Segment {
     /// Opens a file after checking that it is whole. Lists are checked when they are first read.
     pub fn open(path: &Path) -> Result<Segment> {
         let name = path.display().to_string();
-        let failed = |error: std::io::Error| Error::io(&name, None, &error);
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(Error::io(&name, None, &std::io::ErrorKind::IsADirectory.into()));
-        }
-        // SAFETY: the map is only ever read, through slices with checked bounds. That nobody
-        // changes the file meanwhile is asked of the caller.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let map = Mapped::open(path)?;
         let trailer = Trailer::read(&map, &name)?;
         let directory = &map[trailer.lists as usize..map.len() - Trailer::SIZE];
         if crc32fast::hash(directory) != trailer.checksum {
             return Err(corrupt(path, "its checksum differs"));
         }
         // A list is read whole, and lists of neighbours in similarity are not neighbours here.
-        let _ = map.advise(Advice::Random);
+        map.read_anywhere();
         let mut segment = Segment { map, trailer, path: path.to_owned(), checked: Vec::new() };
         if !segment.is_sound() {
             return Err(corrupt(path, "its parts contradict each other"));

@@ -188,6 +188,10 @@ impl Pools {
         if !(lines.is_empty() || keys.is_empty() && lines.len() + 1 == starts.len() && in_order) {
             return wrong("lines want one number per list, from 0 on, without gaps; and no keys");
         }
+        let scores = scores.as_ref().map(|scores| scores.as_slice()).transpose()?;
+        if scores.is_some_and(|scores| scores.len() != texts.len()) {
+            return wrong("scores want a value per hypothesis");
+        }
         let mut builder = PoolsBuilder::default();
         for name in &names {
             builder.names.intern(name);
@@ -195,10 +199,9 @@ impl Pools {
         for (name, _) in &columns {
             builder.columns.intern(name);
         }
-        if builder.names.len() != names.len() {
-            return wrong("a feature name is given twice");
+        if builder.names.len() != names.len() || builder.columns.len() != columns.len() {
+            return wrong("a feature or a column is given twice");
         }
-        let scores = scores.as_ref().map(|scores| scores.as_slice()).transpose()?;
         let mut features: Vec<(u32, f32)> = Vec::new();
         let mut cells: Vec<f64> = Vec::new();
         for (sentence, window) in starts.windows(2).enumerate() {

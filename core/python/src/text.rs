@@ -150,6 +150,12 @@ fn read_classes(py: Python<'_>, path: PathBuf) -> PyResult<HashMap<String, Strin
     Ok(read.iter().map(|(word, _)| (word.to_owned(), class(word))).collect())
 }
 
+/// Makes this process say which mapped file was cut short when that ends it.
+#[pyfunction]
+fn tell_bus_errors() {
+    tunesmith_text::tell_bus_errors();
+}
+
 /// The most bytes that a line may have.
 #[pyfunction]
 fn line_limit() -> PyResult<usize> {
@@ -167,6 +173,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lines>()?;
     module.add_class::<AtomicWriter>()?;
     module.add_function(wrap_pyfunction!(line_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(tell_bus_errors, module)?)?;
     module.add_function(wrap_pyfunction!(line_too_long, module)?)?;
     module.add_function(wrap_pyfunction!(make_classes, module)?)?;
     module.add_function(wrap_pyfunction!(read_classes, module)?)?;

@@ -162,8 +162,10 @@ impl Separator {
         w: PyReadonlyArray1<'_, f64>,
         round: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut guard =
-            self.batch.lock().map_err(|_| PyRuntimeError::new_err("the batch is gone"))?;
+        // Waiting here, with the interpreter held, would be for ever if the holder waits for it.
+        let mut guard = self.batch.try_lock().map_err(|_| {
+            PyRuntimeError::new_err("separate is being called already: call it once at a time")
+        })?;
         let Some(borrowed) = guard.as_mut() else {
             return Err(PyRuntimeError::new_err("separate was called after its step had ended"));
         };
@@ -234,10 +236,13 @@ impl CoreUpdate for PythonUpdate {
             let separator = Bound::new(py, Separator { batch: Mutex::new(Some(borrowed)) })?;
             let w = PyArray1::from_slice(py, model.weights());
             let answer = rule.call_method1("step", (w, state, &separator));
-            let spent = match separator.get().batch.lock() {
+            // A thread that the rule has started may still be at work with the batch, and may have
+            // to have the interpreter to end.
+            let held = separator.get();
+            let spent = py.detach(|| match held.batch.lock() {
                 Ok(mut guard) => guard.take(),
                 Err(poisoned) => poisoned.into_inner().take(),
-            };
+            });
             let stepped = spent.map_or_else(Stepped::default, |borrowed| Stepped {
                 updates: borrowed.violated,
                 loss: borrowed.loss,

@@ -27,6 +27,7 @@ COMMANDS = (
 )
 # The key under which a context keeps the words of its command line.
 WORDS = "tunesmith.words"
+NO_MEMORY = "out of memory (give it more memory, less data, or fewer threads: --threads 1)"
 
 
 @contextmanager
@@ -45,6 +46,13 @@ def no_traceback(words: Sequence[str]) -> Iterator[None]:
         kept = any(word.partition("=")[0] == "--run" for word in words)
         more = " (a run with --run continues with --resume)" if kept else ""
         fail(f"interrupted{more}", 130)
+    except MemoryError:
+        fail(NO_MEMORY, 2)
+    except RuntimeError as error:
+        # The interpreter has no class of its own for it.
+        if "can't start new thread" not in str(error):
+            raise
+        fail(f"cannot start a thread: {NO_MEMORY}", 2)
     except OSError as error:
         if error.filename is not None:
             reason = f"{error.filename}: {error.strerror or error}"

@@ -14,7 +14,7 @@ import typer
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, note, out, table
 from tunesmith.errors import InputError
-from tunesmith.serve.database import connect, damaged, open_store
+from tunesmith.serve.database import FAILURES, connect, damaged, open_store
 from tunesmith.serve.tokens import list_tokens, new_token, revoke_token
 
 app = typer.Typer(
@@ -90,7 +90,7 @@ def _open(folder: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]
     base = connect(path)
     try:
         yield base
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise damaged(path, error) from error
     finally:
         base.close()

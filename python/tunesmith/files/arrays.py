@@ -80,6 +80,7 @@ def read_arrays(path: Path) -> Checkpoint | None:
             meta = json.loads(text)
             if meta["format"] != FORMAT:
                 raise ValueError(f"format {meta['format']} is unknown to this version")
+            _check_types(meta)
             stored = [archive[str(index)] for index in range(len(meta["names"]))]
         if _digest(stored) != meta["digest"]:
             raise ValueError("the checksum does not match")
@@ -110,6 +111,19 @@ def read_arrays(path: Path) -> Checkpoint | None:
         raise InputError(
             f"the checkpoint is damaged: {error}", file=str(path), remedy=_REMEDY
         ) from error
+
+
+def _check_types(meta: dict[str, Any]) -> None:
+    """Raise if the JSON of a checkpoint is not what `write_arrays` writes."""
+    names, counts = meta["names"], (meta["events"], meta["events_bytes"])
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise ValueError("its names are not text")
+    if len(set(names)) != len(names):
+        raise ValueError("two arrays have the same name")
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("its numbers of events are none")
+    if not isinstance(meta["state"], dict):
+        raise ValueError("its state is not a table")
 
 
 def _verified(blob: bytes) -> bytes:

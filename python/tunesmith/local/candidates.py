@@ -32,9 +32,13 @@ def engine() -> Any:
     """Return the package tantivy; raise if it is not installed."""
     try:
         import tantivy
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise InputError(
             "retrieval needs the package tantivy", remedy="pip install 'tunesmith[local]'"
+        ) from error
+    except ImportError as error:
+        raise InputError(
+            f"the package tantivy cannot be loaded: {error}", remedy="install it again"
         ) from error
     return tantivy
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from tunesmith.errors import InputError, check_regular
 
 FILE = "service.sqlite"
+# What SQLite raises; where damage has reached the text of its message, that cannot be decoded.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
 FORMAT = 1
 # "Tunesmith store", as a number in the file's header.
 APPLICATION = 0x54756E53
@@ -63,7 +65,7 @@ def open_store(folder: Path, *, create: bool = False) -> Path:
             _check(base, path)
         finally:
             base.close()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise damaged(path, error) from error
     return path
 

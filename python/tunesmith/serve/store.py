@@ -15,7 +15,7 @@ from threading import Lock as ThreadLock
 from typing import Any, Literal, Self
 
 from tunesmith.files.lock import Lock
-from tunesmith.serve.database import connect, open_store
+from tunesmith.serve.database import FAILURES, connect, open_store
 from tunesmith.serve.settings import Feedback, RequestError, busy
 from tunesmith.serve.tokens import Token, find_token, list_tokens
 from tunesmith.serve.writer import Writer
@@ -91,7 +91,7 @@ class Store:
         with self._reading:
             try:
                 yield self._reader
-            except sqlite3.Error as error:
+            except (*FAILURES, json.JSONDecodeError) as error:
                 self.writer.broken = str(error)
                 message = f"the store cannot be read ({error})"
                 raise RequestError(500, "store_damaged", message) from error

@@ -11,7 +11,7 @@ from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Any, TypeVar
 
-from tunesmith.serve.database import connect
+from tunesmith.serve.database import FAILURES, connect
 from tunesmith.serve.settings import RequestError, busy
 
 Done = TypeVar("Done")
@@ -85,8 +85,8 @@ class Writer:
                 done.append((future, *self._try(write)))
             self._base.execute("COMMIT")
             self.commits += 1
-        except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
+        except FAILURES as error:
+            with suppress(*FAILURES):
                 if self._base.in_transaction:
                     self._base.execute("ROLLBACK")
             refusal = self._refusal(error)
@@ -118,7 +118,7 @@ class Writer:
         self._base.execute("RELEASE one")
         return None, failure
 
-    def _refusal(self, error: sqlite3.Error) -> RequestError:
+    def _refusal(self, error: Exception) -> RequestError:
         # The low byte is the kind of error, the rest is detail.
         kind = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if kind in FULL:

@@ -148,9 +148,13 @@ class Bins(Pools):
     @classmethod
     def load(cls, file: Path, references: References | None, sources: Sequence[str] | None) -> Bins:
         """Return the bins of a file, given references and sources for each line."""
-        arrays, told = cls._read(file)
-        core = cls.core_of(arrays)
-        return cls.of_lines(core, references, sources, told.get("partial", Partial.POTENTIAL))
+        core, told = cls._read(file)
+        try:
+            partial = Partial(told.get("partial", Partial.POTENTIAL))
+        except ValueError as error:
+            remedy = "start the run in another folder"
+            raise InputError(f"does not hold bins: {error}", str(file), remedy=remedy) from error
+        return cls.of_lines(core, references, sources, partial)
 
     @classmethod
     def of_lists(cls, pools: Pools, lines: Sequence[int]) -> Bins:

@@ -257,16 +257,22 @@ class Pools(Spaces):
     @classmethod
     def load(cls, file: Path, references: References | None, sources: Sequence[str] | None) -> Self:
         """Return the lists of a file; raise if there is none, or it is damaged."""
-        return cls(cls.core_of(cls._read(file)[0]), references, sources)
+        return cls(cls._read(file)[0], references, sources)
 
-    @staticmethod
-    def _read(file: Path) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+    @classmethod
+    def _read(cls, file: Path) -> tuple[_core.Pools, Mapping[str, Any]]:
+        """Return the core of a file, and the JSON values beside it."""
         found = read_arrays(file)
         if found is None:
             raise InputError(
                 "what was decoded is missing", str(file), remedy="start the run in another folder"
             )
-        return found.arrays, found.state
+        try:
+            return cls.core_of(found.arrays), found.state
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise InputError(
+                f"does not hold lists: {error}", str(file), remedy="start the run in another folder"
+            ) from error
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that the core holds, as arrays."""

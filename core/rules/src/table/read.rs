@@ -3,10 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use memmap2::Mmap;
 use rayon::prelude::*;
 use tunesmith_align::Link;
-use tunesmith_text::{Error, Result};
+use tunesmith_text::{Error, Mapped, Result};
 
 use super::layout::{
     BLOCKS, CHILDREN, COLUMNS, Kind, SOURCE_WORDS, SYMBOLS, TARGET_WORDS, Trailer, long, word,
@@ -19,9 +18,10 @@ use crate::store::read_at;
 /// Bytes of the file that one thread checks at a time.
 const PIECE: usize = 1 << 20;
 
-/// A table of rules in memory-mapped form. The file must not change while it is open.
+/// A table of rules in memory-mapped form. A large file must not change while it is open; see
+/// [`Mapped`].
 pub struct Table {
-    map: Mmap,
+    map: Mapped,
     trailer: Trailer,
     columns: Vec<Column>,
 }
@@ -84,19 +84,17 @@ impl Table {
     pub fn open(path: &Path, verify: bool) -> Result<Table> {
         let name = path.display().to_string();
         let failed = |error: std::io::Error| Error::io(&name, None, &error);
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(Error::io(&name, None, &std::io::ErrorKind::IsADirectory.into()));
-        }
-        // SAFETY: the map is only ever read, through slices with checked bounds. That nobody
-        // changes the file meanwhile is asked of the caller.
-        let map = unsafe { Mmap::map(&file) }.map_err(failed)?;
+        let map = Mapped::open(path)?;
         let trailer = Trailer::read(&map, &name)?;
         let corrupt = |message: &str| {
             Error::new(message).at(&name, None).remedy("copy or make the file again")
         };
         let length = map.len() - Trailer::SIZE;
-        if verify && checksum(&file, length).map_err(failed)? != trailer.checksum {
+        let sum = |map: &Mapped| match map.file() {
+            Some(file) => checksum(file, length).map_err(failed),
+            None => Ok(crc32fast::hash(&map[..length])),
+        };
+        if verify && sum(&map)? != trailer.checksum {
             return Err(corrupt("is corrupt: its checksum differs"));
         }
         let mut table = Table { map, trailer, columns: Vec::new() };
@@ -161,6 +159,11 @@ impl Table {
 
     /// The node after one more symbol on the source side.
     pub fn child(&self, node: Node, symbol: Symbol) -> Option<Node> {
+        // Ids behind the last are those of words that the table does not know; a damaged one may
+        // have them all the same.
+        if matches!(symbol, Symbol::Word(id) if id as usize >= self.source_words()) {
+            return None;
+        }
         let code = symbol.code();
         let range = self.range(node);
         let symbols = self.section(SYMBOLS).get(4 * range.start..4 * range.end)?;

@@ -77,15 +77,14 @@ impl Facts {
         facts.list.reserve(entries.size_hint().1.unwrap_or(0));
         let words = ModelWords::new(&model.table, &model.lexicon);
         let (mut target, mut links) = (Vec::new(), Vec::new());
-        let mut ids = Vec::new();
+        let known = model.table.target_words();
         for (place, entry) in entries.enumerate() {
             target.clear();
             target.extend(entry.target());
-            ids.clear();
-            ids.extend(words_of(&target));
-            // A damaged table must not lead out of bounds.
-            let are_known = ids.iter().all(|&id| (id as usize) < model.table.target_words());
-            if are_known {
+            // A damaged table must not lead out of bounds, and phrases have no gaps to fill.
+            let is_word =
+                |symbol: &Symbol| matches!(symbol, Symbol::Word(id) if (*id as usize) < known);
+            if target.iter().all(is_word) {
                 links.clear();
                 links.extend(entry.links());
                 let scores = entry.scores;

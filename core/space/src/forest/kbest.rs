@@ -8,6 +8,7 @@
 //! heaps and no recursion. How far a round goes is guessed from what is asked for and from how
 //! lists grew before ([`Rounds`]).
 
+use std::borrow::Cow;
 use std::iter::successors;
 
 use rustc_hash::FxHashMap;
@@ -34,7 +35,7 @@ impl Skeleton {
 /// The derivations of a forest, best first.
 pub struct Best<'a> {
     skeleton: &'a Skeleton,
-    scores: &'a [f64],
+    scores: Cow<'a, [f64]>,
     /// What was made for any node: first the best of every node, numbered as the nodes are.
     made: Vec<Made>,
     /// The derivation made last of each node that was visited.
@@ -188,6 +189,17 @@ fn descending(score: f64) -> u64 {
     !ascending
 }
 
+/// Scores whose sums are numbers, however many there are: a rule or a weight beyond all bounds is as
+/// good or as bad as can be.
+fn bounded(scores: &[f64]) -> Cow<'_, [f64]> {
+    const MOST: f64 = 1e200;
+    let bound = |&score: &f64| if score.is_nan() { -MOST } else { score.clamp(-MOST, MOST) };
+    match scores.iter().all(|score| score.abs() <= MOST) {
+        true => Cow::Borrowed(scores),
+        false => Cow::Owned(scores.iter().map(bound).collect()),
+    }
+}
+
 /// By how much the best derivation leads what was not made, at least.
 struct Leads {
     /// The score of the best derivation, less what can be made around each node at best: a part of
@@ -255,7 +267,8 @@ impl Way {
 
 impl<'a> Best<'a> {
     fn new(skeleton: &'a Skeleton, scores: &'a [f64], unique: bool) -> Self {
-        let viterbi = Viterbi::new(skeleton, scores);
+        let scores = bounded(scores);
+        let viterbi = Viterbi::new(skeleton, &scores);
         let nodes = skeleton.nodes();
         let strings = unique.then(|| Strings::new(skeleton));
         // Growing costs more than the room.
@@ -279,7 +292,7 @@ impl<'a> Best<'a> {
             made.push(Made { score, print, edge, tails, next: NONE });
         }
         let slack = 1e-13 * largest;
-        let leads = Leads::new(skeleton, scores, &made, slack);
+        let leads = Leads::new(skeleton, &scores, &made, slack);
         let mut ways = Vec::with_capacity(scores.len() + ROOM);
         ways.extend(skeleton.edges.iter().map(|edge| Way::new(edge.tails[1])));
         let goal = skeleton.goal().filter(|&goal| made[goal].edge != Edge::NONE);
