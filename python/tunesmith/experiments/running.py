@@ -44,6 +44,7 @@ EPOCH = (
     "model",
     "oracle",
     "prediction",
+    "corpus",
     "hypotheses",
     "weights",
 )
