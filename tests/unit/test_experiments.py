@@ -25,9 +25,10 @@ from tunesmith.experiments import (
 )
 from tunesmith.experiments.claims import Difference, Status, compared_rows
 from tunesmith.experiments.fields import at_scale
-from tunesmith.experiments.plot import Point, draw
+from tunesmith.experiments.plot import Point, draw, drawn_passes, plot_name
 from tunesmith.experiments.recipe import MORE, Claim
-from tunesmith.experiments.sample import pairs
+from tunesmith.experiments.running import Found, map_text
+from tunesmith.experiments.sample import pairs, parsed
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.tables import MORE as COLUMNS
 from tunesmith.experiments.tables import Filled, Several
@@ -359,6 +360,39 @@ def test_a_plot_has_a_line_for_each_system_and_even_steps_on_request() -> None:
 # -- the documentation ---------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+
+
+def test_bars_are_the_corpus_scores_of_the_oracle_and_the_prediction() -> None:
+    def run(seed: int, scores: list[float]) -> Found:
+        epochs = [
+            {"score": score, "corpus": {"model": 1.0, "oracle": 40.0 + seed, "prediction": 20.0}}
+            for score in scores
+        ]
+        return Found("t", "s", seed, {"epochs": epochs})
+
+    points = drawn_passes([run(1, [30.0, 31.0]), run(2, [32.0])], bars=True)
+    assert points == [Point(1.0, 31.0, 20.0, 41.5), Point(2.0, 31.0, 20.0, 41.0)]
+    # Without them, the seeds.
+    plain = drawn_passes([run(1, [30.0]), run(2, [32.0])], bars=False)
+    assert plain == [Point(1.0, 31.0, 30.0, 32.0)]
+
+
+def test_plots_of_one_kind_have_names_of_their_own() -> None:
+    recipe = read_recipe(find_recipe("eidelman2012-strategies"), "smoke")
+    names = [plot_name(recipe, each, "captions") for each in recipe.plots]
+    assert names == [f"passes-{number}-captions.svg" for number in (1, 2, 3)]
+    recipe = read_recipe(find_recipe("hasler2011-start"), "smoke")
+    assert [plot_name(recipe, each, "t") for each in recipe.plots] == ["passes-t.svg"]
+
+
+def test_sample_trees_are_projective_and_have_one_root() -> None:
+    for (words, tags), tree in parsed(60, 1):
+        assert len(words) == len(tags) == len(tree.heads)
+        assert tree.heads.count(0) == 1
+        arcs = [sorted((child, head)) for child, head in enumerate(tree.heads, 1) if head]
+        crossing = [(a, b) for a in arcs for b in arcs if a[0] < b[0] < a[1] < b[1]]
+        assert crossing == []
+    assert map_text([tree, ("A", "B")]) == [" ".join(map(str, tree.heads)), "A B"]
 
 
 def test_the_page_lists_every_recipe_with_what_it_reproduces() -> None:

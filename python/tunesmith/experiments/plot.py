@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from statistics import fmean
 
-from tunesmith.experiments.recipe import Plotted, System
+from tunesmith.experiments.recipe import Plotted, Recipe, System
 from tunesmith.experiments.running import Found
-from tunesmith.experiments.tables import Context, Filled, Several
+from tunesmith.experiments.tables import PAIR, Context, Filled, Several
 from tunesmith.report.scale import Scale, around, tick_places
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
@@ -51,8 +51,16 @@ def plots(context: Context, asked: Plotted, tables: Sequence[Filled]) -> dict[st
             continue
         title = f"{asked.title or context.recipe.title} ({task})"
         label = context.metric().label
-        found[f"{asked.kind}-{task}.svg"] = draw(title, axis, label, series, asked.kind != "passes")
+        named = plot_name(context.recipe, asked, task)
+        found[named] = draw(title, axis, label, series, asked.kind != "passes")
     return found
+
+
+def plot_name(recipe: Recipe, asked: Plotted, task: str) -> str:
+    """Return the file of a plot; those of the same kind are numbered."""
+    alike = [each for each in recipe.plots if each.kind == asked.kind]
+    number = f"-{alike.index(asked) + 1}" if len(alike) > 1 else ""
+    return f"{asked.kind}{number}-{task}.svg"
 
 
 def _series(
@@ -62,7 +70,7 @@ def _series(
     tables: Sequence[Filled],
 ) -> tuple[Series, str]:
     if asked.kind == "passes":
-        return {system.name: _passes(each, asked.bars) for system, each in runs}, "pass"
+        return {system.name: drawn_passes(each, asked.bars) for system, each in runs}, "pass"
     if asked.kind == "options":
         name = asked.x or ""
         points = [
@@ -87,7 +95,7 @@ def _series(
     return lines, {"beams": "width of the beam"}.get(asked.kind, asked.kind)
 
 
-def _passes(runs: Sequence[Found], bars: bool) -> list[Point]:
+def drawn_passes(runs: Sequence[Found], bars: bool) -> list[Point]:
     """Return the tuning score by pass: the mean of the seeds; bars: y+ and y-, or the seeds."""
     points = []
     for number in range(max((len(run.epochs) for run in runs), default=0)):
@@ -96,12 +104,9 @@ def _passes(runs: Sequence[Found], bars: bool) -> list[Point]:
         if not scores:
             continue
         low, high = (min(scores), max(scores)) if len(scores) > 1 else (None, None)
-        if bars and all("oracle" in each and "prediction" in each for each in epochs):
-            # Gains of y+ and y- beside those of the model's best, in points.
-            middle = fmean(scores)
+        if bars and all(each.get("corpus", {}).keys() >= PAIR for each in epochs):
             high, low = (
-                middle + 100.0 * fmean(each[name] - each["model"] for each in epochs)
-                for name in ("oracle", "prediction")
+                fmean(each["corpus"][name] for each in epochs) for name in ("oracle", "prediction")
             )
         points.append(Point(number + 1.0, fmean(scores), low, high))
     return points
