@@ -341,10 +341,10 @@ def test_tables_are_escaped_and_show_deviations() -> None:
         ["task", "system", "|A|", "p"],
         [{"task": "t", "system": "a_b", "|A|": Several((1.0, 2.0)), "p": 0.01}],
     )
-    assert texts_of(filled) == (["system", "|A|", "p"], [["a_b", "1.50 ± 0.707", "0.010"]])
+    assert texts_of(filled) == (["system", "|A|", "p"], [["a_b", "1.50 ± 0.71", "0.010"]])
     assert markdown(*texts_of(filled)).splitlines()[0] == r"| system | \|A\| | p |"
     made = latex(*texts_of(filled), filled.title)
-    assert r"a\_b & 1.50 $\pm$ 0.707 & 0.010 \\" in made
+    assert r"a\_b & 1.50 $\pm$ 0.71 & 0.010 \\" in made
     assert r"\caption{A \& B}" in made
 
 

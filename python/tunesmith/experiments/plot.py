@@ -16,6 +16,8 @@ from tunesmith.report.scale import Scale, around, tick_places
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
 DASHES = ("", "6 3", "2 3")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BASE = 720, 420, 62, 190, 40, 370
+BESIDE = 4
+"""How far apart the bars of two lines stand."""
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
     ".tick{fill:#666}.grid{stroke:#ddd}"
@@ -177,13 +179,16 @@ def draw(title: str, x_name: str, y_name: str, series: Series, even: bool = Fals
         parts.append(f'<g stroke="{colour}" fill="none">')
         if path:
             parts.append(f'<path stroke-width="2" stroke-dasharray="{dash}" d="M{path}"/>')
+        # Bars of several lines would hide each other.
+        aside = BESIDE * (number - (len(series) - 1) / 2)
         for p in line:
             across = x(place(p.x))
+            bar = across + aside
             if p.low is not None and p.high is not None:
                 low, high = y(p.low), y(p.high)
                 parts.append(
-                    f'<path d="M{across:.1f} {low:.1f}V{high:.1f}'
-                    f'M{across - 3:.1f} {low:.1f}h6M{across - 3:.1f} {high:.1f}h6"/>'
+                    f'<path d="M{bar:.1f} {low:.1f}V{high:.1f}'
+                    f'M{bar - 3:.1f} {low:.1f}h6M{bar - 3:.1f} {high:.1f}h6"/>'
                 )
             parts.append(f'<circle cx="{across:.1f}" cy="{y(p.y):.1f}" r="2.5" fill="{colour}"/>')
         at = TOP + 18 * number

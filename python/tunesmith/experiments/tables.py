@@ -169,7 +169,7 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         for name in asked.options.get("more", []):
             row[name] = several([MORE[name](run) for run in runs])
         rows.append(row)
-    notes = ["development: the score on the text that was tuned on"]
+    notes = [f"development: the score on {_tuned_text(context, task)}"]
     if base is not None:
         notes.append(f"p: approximate randomisation over all seeds and tests, against {baseline}")
     kept = [s.name for s, runs in every if any(run.facts["refused"] for run in runs)]
@@ -187,6 +187,12 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         rows.sort(key=lambda row: sign * _value(row[best]))
         rows = [{"rank": place, **row} for place, row in enumerate(rows, 1)]
     return Filled("scores", "", [], rows, notes)
+
+
+def _tuned_text(context: Context, task: str) -> str:
+    if context.worlds[task].task.structured is not None:
+        return "the sentences that choose the pass, which were not learnt from"
+    return "the text that was tuned on"
 
 
 def _value(cell: Cell) -> float:
@@ -222,9 +228,8 @@ def _passes(context: Context, asked: Tabulated, task: str) -> Filled:
                     ]
                 )
             rows.append(row)
-    notes = [
-        "columns: passes; the score is that of the tuning text" if not wanted else "columns: passes"
-    ]
+    told = f"; the score is that on {_tuned_text(context, task)}" if not wanted else ""
+    notes = [f"columns: passes{told}"]
     return Filled("passes", "", [], rows, notes)
 
 
