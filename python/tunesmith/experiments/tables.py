@@ -270,14 +270,14 @@ def _lists(context: Context, asked: Tabulated, task: str) -> Filled:
         def lists(
             run: Found, k: int, system: System = system, read: Read = read
         ) -> Mapping[str, Any]:
-            return asdict(
-                of_lists(world.live(read, system, k=None), run.weights, context.metric(), k)
-            )
+            live = world.live(read, system, k=None)
+            return asdict(of_lists(live, run.weights, context.metric(), k, diverse=diverse))
 
         row: dict[str, Cell] = {"task": task, "system": system.name}
         for k in ks:
             values = [
-                context.analysed("lists", run, partial(lists, run, k), k=k, on=on) for run in runs
+                context.analysed("lists", run, partial(lists, run, k), k=k, on=on, diverse=diverse)
+                for run in runs
             ]
             if k == ks[0]:
                 row["1-best"] = several([each["score"] for each in values])
