@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -32,7 +33,9 @@ from tunesmith.experiments.sample import pairs, parsed
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.tables import MORE as COLUMNS
 from tunesmith.experiments.tables import Filled, Several
+from tunesmith.experiments.worlds import Data, World
 from tunesmith.experiments.writing import latex, markdown, texts_of
+from tunesmith.metrics import get_metric
 
 BASE = """
 title = "Mine"
@@ -262,6 +265,32 @@ def test_what_would_change_nothing_is_refused(
     text = BASE.replace(f'name = "{system}"\n', f'name = "{system}"\n{line}\n')
     with pytest.raises(InputError, match=message):
         Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+
+
+def test_held_out_text_chooses_the_round_and_some_references_are_enough(tmp_path: Path) -> None:
+    recipe = read_recipe(find_recipe("hasler2011-mira"), "smoke")
+    task = find_task(recipe, "captions")
+    world = World(task, Data((tmp_path,)), Store(tmp_path / "cache"))
+    every, one = world.tuning("development"), world.tuning("one reference")
+    assert every.lines == one.lines
+    assert {len(each) for each in every.references} == {2}
+    assert one.references == [each[:1] for each in every.references]
+    mert, mira = recipe.systems[:2]
+    assert (mert.keep, mira.keep) == ("best", "heldout")
+    assert world.heldout(mert) == []
+    (heldout,) = world.heldout(mira)
+    assert heldout.sources == world.tuning("heldout").lines
+    assert not {*heldout.sources} & {*every.lines}
+    digests = [world.digests(each, get_metric("bleu")) for each in (mert, mira)]
+    assert digests[1]["heldout"] == world.tuning("heldout").digest
+    assert "heldout" not in digests[0]
+    without = World(
+        replace(task, tuning={"development": task.tuning["development"]}),
+        Data((tmp_path,)),
+        Store(tmp_path / "cache"),
+    )
+    with pytest.raises(InputError, match="has no held-out text"):
+        without.heldout(mira)
 
 
 # -- runs are kept by content --------------------------------------------------------------
