@@ -104,7 +104,9 @@ class Claim:
     tasks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        told = f"{self.left} {self.relation} {', '.join(self.right)} on {self.where}"
+        told = f"{self.left} {self.relation} {', '.join(self.right)}"
+        if self.quantity is None or self.where != "tests":
+            told += f" on {self.where}"
         return told if self.quantity is None else f"{told} in {self.quantity}"
 
 
