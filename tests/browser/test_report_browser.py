@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sample_runs import write_run
 
-from tunesmith.report import write_report
+from tunesmith.report import write_comparison, write_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -272,3 +272,22 @@ def test_a_live_page_loads_itself_again_until_the_run_ends(
     assert page.locator("#learning-curve .series[data-name='held out'] circle").count() == 5
     assert page.locator("meta[http-equiv=refresh]").count() == 0
     page.close()
+
+
+def test_several_runs_are_drawn_in_one_chart(browser: Browser, tmp_path: Path) -> None:
+    for name, seeds in (("one", 1), (EVIL.replace("/", ""), 3)):
+        write_run(tmp_path / name, seeds=seeds, epochs=8)
+    runs = sorted(path for path in tmp_path.iterdir() if path.is_dir())
+    with opened(browser, write_comparison(runs, tmp_path / "both.html")) as page:
+        # The start and eight epochs; two more seeds are faint and have no points.
+        assert page.locator("#score-0 .series circle").count() == 2 * 9
+        assert page.locator("#score-0 .series .faint").count() == 2
+        assert page.locator("#score-0 .ring").count() == 2
+        assert page.locator("#heldout-0 .series circle").count() == 2 * 8
+        assert len(texts(page, "#runs tbody tr")) == 2
+        assert sorted(texts(page, "#score-0 .legend li")) == sorted(path.name for path in runs)
+        assert page.evaluate("window.hurt") is None
+        page.locator("#score-0 svg").hover()
+        assert page.locator("#score-0 .tip").is_visible()
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 1280

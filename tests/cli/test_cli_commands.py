@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import COMMAND, Sample, process, tunesmith
+from running import COMMAND, Sample, process, refused, tunesmith
 from twins.quick import ON_LISTS
 
 from tunesmith.cli import rerank
@@ -407,6 +407,98 @@ def test_compare_takes_several_runs_per_system(sample: Sample, outputs: list[Pat
     assert "s_sel" in shown.out
     mixed = tunesmith("compare", outputs[0], system, outputs[1], *sample.dev[1:], "-m", "chrf")
     assert mixed.code == 0, mixed.err
+
+
+def test_compare_writes_a_table_for_a_paper(sample: Sample, outputs: list[Path]) -> None:
+    systems = f"base={outputs[0]},{outputs[1]}", f"new_one={outputs[2]},{outputs[3]}"
+    words = "compare", *systems, *sample.dev[1:], "-m", "chrf,ter"
+    found = tunesmith(*words, "--json").object
+    lines = tunesmith(*words, "--markdown").out.splitlines()
+    assert lines[0] == "| system | chrF2 | Δ chrF2 | p chrF2 | TER | Δ TER | p TER |"
+    row = found["chrf"][1]
+    scores = row["runs"]
+    deviation = abs(scores[0] - scores[1]) / 2**0.5
+    cells = [cell.strip() for cell in lines[3].strip("|").split("|")]
+    assert cells[0] == "new_one"
+    assert cells[1] == f"{row['score']:.2f} ± {deviation:.2f}"
+    assert cells[2] == f"{row['difference']:+.2f}"
+    assert cells[3] == f"{row['p_randomisation']:.3f}"
+    assert "against base" in lines[-1]
+    tex = tunesmith(*words, "--latex").out
+    assert r"new\_one & " in tex
+    assert r"$\Delta$ chrF2" in tex
+    assert tex.count(r"\\") == 3
+    one = tunesmith("compare", *outputs[:2], *sample.dev[1:], "-m", "chrf", "--markdown").out
+    assert "±" not in one
+    ran = tunesmith(*words, "--latex", "--json")
+    assert ran.code == 2
+    assert "more than one form" in ran.err
+
+
+def test_compare_takes_runs_and_their_references(sample: Sample, tmp_path: Path) -> None:
+    held = "--heldout", sample.test[0], "--heldout-reference", sample.test[2]
+    for tuner, seed in (("mert", 1), ("mert", 2), ("pro", 1), ("pro", 2)):
+        words = "rerank", "tune", *sample.dev, *held, "-t", tuner, "--seed", seed
+        assert tunesmith(*words, "--run", tmp_path / f"{tuner}{seed}").code == 0
+    result = json.loads((tmp_path / "mert1" / "result.json").read_text())
+    systems = [f"{t}={tmp_path / t}1,{tmp_path / t}2" for t in ("mert", "pro")]
+    found = tunesmith("compare", *systems, "-m", "bleu", "--json").object["bleu"]
+    assert [row["system"] for row in found] == ["mert", "pro"]
+    assert found[0]["runs"][0] == pytest.approx(result["heldout"])
+    # An output of the same sentences beside a run.
+    chosen = tunesmith("rerank", "apply", sample.test[0], "-w", tmp_path / "pro1" / "weights.toml")
+    (tmp_path / "pro.out").write_text(chosen.out)
+    words = "compare", tmp_path / "pro1", tmp_path / "pro.out", "-m", "bleu"
+    for references in ([], [*sample.test[1:]]):
+        row = tunesmith(*words, *references, "--json").object["bleu"][1]
+        assert row["difference"] == 0.0
+    assert "were tuned on" not in tunesmith(*words).err
+
+    assert tunesmith("rerank", "tune", *sample.dev, "--run", tmp_path / "dev").code == 0
+    ran = refused(tmp_path, "compare", tmp_path / "dev", tmp_path / "mert1", "-m", "bleu")
+    assert "are not those of" in ran.err
+    ran = tunesmith("compare", tmp_path / "dev", tmp_path / "dev", "-m", "bleu")
+    assert ran.code == 0
+    assert "the text they were tuned on" in ran.err
+    (tmp_path / "short").write_text("one line\n")
+    assert "1 lines" in refused(tmp_path, "compare", tmp_path / "dev", tmp_path / "short").err
+    (tmp_path / "dev" / "outputs.jsonl").unlink()
+    ran = refused(tmp_path, "compare", tmp_path / "dev", tmp_path / "mert1", "-m", "bleu")
+    assert "outputs.jsonl" in ran.err
+    (tmp_path / "dev" / "result.json").unlink()
+    ran = refused(tmp_path, "compare", tmp_path / "dev", tmp_path / "mert1", "-m", "bleu")
+    assert "has not ended" in ran.err
+
+
+def test_a_report_of_several_runs_is_one_page(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    held = "--heldout", sample.test[0], "--heldout-reference", sample.test[2]
+    for tuner, metric in (("kbmira", "bleu"), ("mira", "bleu"), ("rm", "ter")):
+        words = "rerank", "tune", *sample.dev, *held, "-t", tuner, "-m", metric, "--force"
+        tunesmith(*words, "--run", tmp_path / tuner, "--seeds", 2)
+    ran = tunesmith("report", "kbmira", "mira", "rm")
+    assert ran.out == "runs.html\n", ran.err
+    page = (tmp_path / "runs.html").read_text()
+    assert page.count("<h1>3 runs side by side</h1>") == 1
+    for name in ("kbmira", "mira", "rm"):
+        assert f"<bdi>{name}</bdi>" in page
+    # Runs for another metric have charts of their own.
+    curve = re.search(r'id="score-0".*?</figure>', page, re.DOTALL)
+    assert curve is not None
+    assert len(re.findall(r'class="series" data-name="(?:kbmira|mira)"', curve[0])) == 4
+    assert 'data-name="rm"' not in curve[0]
+    assert 'id="heldout-0"' in page
+    assert 'id="score-1"' in page
+    assert 'id="nonzero"' in page
+    ran = refused(tmp_path, "report", "mira", "mira/../mira")
+    assert "the same run twice" in ran.err
+    assert "config.json is missing" in refused(tmp_path, "report", "mira", tmp_path).err
+    (tmp_path / "other").mkdir()
+    (tmp_path / "mira").rename(tmp_path / "other" / "kbmira")
+    page = Path(tunesmith("report", "kbmira", "other/kbmira", "-o", "two.html").out.strip())
+    assert "<bdi>other/kbmira</bdi>" in page.read_text()
 
 
 def test_a_report_is_written_into_the_run_or_where_it_is_wanted(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import refused, tunesmith
+from running import Sample, refused, tunesmith
 from twins.toy import make_world
 
 from tunesmith import Weights
@@ -167,3 +167,56 @@ def test_groups_hold_every_weight_once(weights: dict[str, float]) -> None:
 def test_every_template_knows_its_features() -> None:
     for known in TEMPLATES:
         assert template_of(known.example) == known.name
+
+
+def test_two_weights_are_compared_by_template(weights: Path, tmp_path: Path) -> None:
+    other = {
+        "lm": 1.0,
+        "words": -2.0,
+        "distortion": 0.0,
+        "PT:das_haus~the_house": -0.5,
+        "PT:das~that": -1.5,
+        "PT:neu~new": 3.0,
+        "CX-1:haus~house~das": 0.0,
+    }
+    Weights(other).save(tmp_path / "v.toml")
+    told = tunesmith("inspect", weights, tmp_path / "v.toml", "--json").object
+    dense, rules, contexts = told["groups"]
+    assert (dense["template"], dense["left"], dense["right"], dense["both"]) == ("dense", 2, 2, 2)
+    assert (dense["cosine"], dense["correlation"]) == pytest.approx((1.0, 1.0))
+    assert (rules["left"], rules["right"], rules["both"], rules["opposed"]) == (2, 3, 2, 1)
+    assert rules["share"] == pytest.approx(2 / 3)
+    assert rules["correlation"] == pytest.approx(1.0), "two points are on a line"
+    assert (contexts["both"], contexts["cosine"], contexts["correlation"]) == (0, None, None)
+    assert told["differences"][0]["feature"] == "PT:neu~new"
+    assert told["differences"][0]["left"] is None
+    assert "CX+1:haus~house~ist" not in {each["feature"] for each in told["differences"]}
+    shown = tunesmith("inspect", weights, tmp_path / "v.toml", "--group", "rule-id", "--top", 1)
+    rows = [line.split() for line in shown.out.splitlines()]
+    assert ["rule-id", "2", "3", "2", "66.7%", "1", "+0.373", "+1.000"] in rows
+    assert any(row[:2] == ["PT:neu~new", "+3"] for row in rows)
+    assert "… and 2 more (--top)" in shown.out
+    assert not any(row[:1] == ["lm"] for row in rows)
+
+
+def test_weights_of_the_same_direction_do_not_differ(weights: Path, tmp_path: Path) -> None:
+    Weights({name: 3 * value for name, value in VALUES.items()}).save(tmp_path / "v.toml")
+    told = tunesmith("inspect", weights, tmp_path / "v.toml", "--json").object
+    assert told["differing"] == 0
+    assert all(each["opposed"] == 0 for each in told["groups"])
+
+
+def test_runs_are_compared_by_their_final_weights(sample: Sample, tmp_path: Path) -> None:
+    for tuner in ("mert", "pro"):
+        words = "rerank", "tune", *sample.dev, "-t", tuner, "--run", tmp_path / tuner
+        assert tunesmith(*words).code == 0
+    told = tunesmith("inspect", tmp_path / "mert", tmp_path / "pro", "--json").object
+    files = [tmp_path / name / "weights.toml" for name in ("mert", "pro")]
+    assert tunesmith("inspect", *files, "--json").object["groups"] == told["groups"]
+    assert told["groups"][0]["both"] > 0
+    ran = refused(tmp_path, "inspect", files[0], tmp_path)
+    assert "a model has no weights to compare with" in ran.err
+    ran = refused(tmp_path, "inspect", *files, "--drop-zeros")
+    assert "--group and --top only" in ran.err
+    files[1].unlink()
+    assert "no weights yet" in refused(tmp_path, "inspect", files[0], tmp_path / "pro").err

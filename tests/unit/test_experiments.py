@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -25,13 +26,16 @@ from tunesmith.experiments import (
 )
 from tunesmith.experiments.claims import Difference, Status, compared_rows
 from tunesmith.experiments.fields import at_scale
-from tunesmith.experiments.plot import Point, draw
+from tunesmith.experiments.plot import Point, draw, drawn_passes, plot_name
 from tunesmith.experiments.recipe import MORE, Claim
-from tunesmith.experiments.sample import pairs
+from tunesmith.experiments.running import Found, map_text
+from tunesmith.experiments.sample import pairs, parsed
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.tables import MORE as COLUMNS
 from tunesmith.experiments.tables import Filled, Several
+from tunesmith.experiments.worlds import Data, World
 from tunesmith.experiments.writing import latex, markdown, texts_of
+from tunesmith.metrics import get_metric
 
 BASE = """
 title = "Mine"
@@ -263,6 +267,32 @@ def test_what_would_change_nothing_is_refused(
         Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
 
 
+def test_held_out_text_chooses_the_round_and_some_references_are_enough(tmp_path: Path) -> None:
+    recipe = read_recipe(find_recipe("hasler2011-mira"), "smoke")
+    task = find_task(recipe, "captions")
+    world = World(task, Data((tmp_path,)), Store(tmp_path / "cache"))
+    every, one = world.tuning("development"), world.tuning("one reference")
+    assert every.lines == one.lines
+    assert {len(each) for each in every.references} == {2}
+    assert one.references == [each[:1] for each in every.references]
+    mert, mira = recipe.systems[:2]
+    assert (mert.keep, mira.keep) == ("best", "heldout")
+    assert world.heldout(mert) == []
+    (heldout,) = world.heldout(mira)
+    assert heldout.sources == world.tuning("heldout").lines
+    assert not {*heldout.sources} & {*every.lines}
+    digests = [world.digests(each, get_metric("bleu")) for each in (mert, mira)]
+    assert digests[1]["heldout"] == world.tuning("heldout").digest
+    assert "heldout" not in digests[0]
+    without = World(
+        replace(task, tuning={"development": task.tuning["development"]}),
+        Data((tmp_path,)),
+        Store(tmp_path / "cache"),
+    )
+    with pytest.raises(InputError, match="has no held-out text"):
+        without.heldout(mira)
+
+
 # -- runs are kept by content --------------------------------------------------------------
 
 
@@ -340,10 +370,10 @@ def test_tables_are_escaped_and_show_deviations() -> None:
         ["task", "system", "|A|", "p"],
         [{"task": "t", "system": "a_b", "|A|": Several((1.0, 2.0)), "p": 0.01}],
     )
-    assert texts_of(filled) == (["system", "|A|", "p"], [["a_b", "1.50 ± 0.707", "0.010"]])
+    assert texts_of(filled) == (["system", "|A|", "p"], [["a_b", "1.50 ± 0.71", "0.010"]])
     assert markdown(*texts_of(filled)).splitlines()[0] == r"| system | \|A\| | p |"
     made = latex(*texts_of(filled), filled.title)
-    assert r"a\_b & 1.50 $\pm$ 0.707 & 0.010 \\" in made
+    assert r"a\_b & 1.50 $\pm$ 0.71 & 0.010 \\" in made
     assert r"\caption{A \& B}" in made
 
 
@@ -359,6 +389,39 @@ def test_a_plot_has_a_line_for_each_system_and_even_steps_on_request() -> None:
 # -- the documentation ---------------------------------------------------------------------
 
 PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+
+
+def test_bars_are_the_corpus_scores_of_the_oracle_and_the_prediction() -> None:
+    def run(seed: int, scores: list[float]) -> Found:
+        epochs = [
+            {"score": score, "corpus": {"model": 1.0, "oracle": 40.0 + seed, "prediction": 20.0}}
+            for score in scores
+        ]
+        return Found("t", "s", seed, {"epochs": epochs})
+
+    points = drawn_passes([run(1, [30.0, 31.0]), run(2, [32.0])], bars=True)
+    assert points == [Point(1.0, 31.0, 20.0, 41.5), Point(2.0, 31.0, 20.0, 41.0)]
+    # Without them, the seeds.
+    plain = drawn_passes([run(1, [30.0]), run(2, [32.0])], bars=False)
+    assert plain == [Point(1.0, 31.0, 30.0, 32.0)]
+
+
+def test_plots_of_one_kind_have_names_of_their_own() -> None:
+    recipe = read_recipe(find_recipe("eidelman2012-strategies"), "smoke")
+    names = [plot_name(recipe, each, "captions") for each in recipe.plots]
+    assert names == [f"passes-{number}-captions.svg" for number in (1, 2, 3)]
+    recipe = read_recipe(find_recipe("hasler2011-start"), "smoke")
+    assert [plot_name(recipe, each, "t") for each in recipe.plots] == ["passes-t.svg"]
+
+
+def test_sample_trees_are_projective_and_have_one_root() -> None:
+    for (words, tags), tree in parsed(60, 1):
+        assert len(words) == len(tags) == len(tree.heads)
+        assert tree.heads.count(0) == 1
+        arcs = [sorted((child, head)) for child, head in enumerate(tree.heads, 1) if head]
+        crossing = [(a, b) for a in arcs for b in arcs if a[0] < b[0] < a[1] < b[1]]
+        assert crossing == []
+    assert map_text([tree, ("A", "B")]) == [" ".join(map(str, tree.heads)), "A B"]
 
 
 def test_the_page_lists_every_recipe_with_what_it_reproduces() -> None:

@@ -157,6 +157,28 @@ def test_estimates_are_scores_with_what_is_hoped_for(folder: Path) -> None:
     assert len(rests) > len(LINES)
 
 
+def test_what_is_hoped_for_is_the_best_monotone_translation_of_each_gap(folder: Path) -> None:
+    """Without features that look beyond a phrase, a gap is translated as if it stood alone."""
+    decoder = Decoder.phrase(folder / "words", folder / "lm.arpa")
+    inside = ("p(f|e)", "lex(f|e)", "p(e|f)", "lex(e|f)", "words", "phrases", "unknown")
+    weights = [(name, 0.17 + 0.07 * place) for place, name in enumerate(inside)]
+    bins = decoder.translator(weights, SEARCH).bins(LINES, 10)
+    monotone = decoder.translator(weights, [*SEARCH[:2], ("distortion_limit", 0.0)])
+    every = np.arange(bins.hypotheses)
+    lines = np.repeat(bins.lines, np.diff(bins.starts)).tolist()
+    gaps_seen = 0
+    for at, (text, whole) in enumerate(zip(bins.texts(every), bins.wholes(every), strict=True)):
+        words = LINES[lines[at]].split()
+        for span in bins.extra(at).partition("\t")[0].split(","):
+            begin, end = map(int, span.split("-"))
+            words[begin:end] = ["|"] * (end - begin)
+        gaps = [gap.strip() for gap in " ".join(words).split("|") if gap.strip()]
+        wanted = [text, *(monotone.translate([gap])[0].text for gap in gaps)]
+        assert whole.split() == " ".join(wanted).split()
+        gaps_seen += len(gaps)
+    assert gaps_seen > 100
+
+
 def test_more_ways_show_what_was_recombined(folder: Path) -> None:
     translator, weights = decoders(folder, "words")
     one, all_ = (translator.bins(LINES, 5, ways=ways) for ways in (1, 1000))

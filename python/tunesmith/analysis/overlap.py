@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import correlation
 
 from tunesmith.decode.templates import DENSE, template_of
 
@@ -21,6 +22,8 @@ class Overlap:
     """Of those in both, how many have opposite signs."""
     cosine: float | None
     """Of the two vectors; None where one is zero. 1: the same direction."""
+    correlation: float | None
+    """Of the weights of the features in both; None where one side has no variance."""
 
     @property
     def share(self) -> float:
@@ -49,7 +52,8 @@ def overlap(left: Mapping[str, float], right: Mapping[str, float]) -> list[Overl
 
 
 def _overlap(template: str, left: dict[str, float], right: dict[str, float]) -> Overlap:
-    both = left.keys() & right.keys()
+    # Sorted: sums of floats depend on the order.
+    both = sorted(left.keys() & right.keys())
     sizes = [math.sqrt(sum(value * value for value in side.values())) for side in (left, right)]
     product = sum(left[name] * right[name] for name in both)
     return Overlap(
@@ -59,7 +63,14 @@ def _overlap(template: str, left: dict[str, float], right: dict[str, float]) -> 
         len(both),
         sum(left[name] * right[name] < 0.0 for name in both),
         product / (sizes[0] * sizes[1]) if all(sizes) else None,
+        _correlation([left[name] for name in both], [right[name] for name in both]),
     )
+
+
+def _correlation(left: list[float], right: list[float]) -> float | None:
+    if len(set(left)) < 2 or len(set(right)) < 2:
+        return None
+    return correlation(left, right)
 
 
 def differences(left: Mapping[str, float], right: Mapping[str, float]) -> dict[str, float]:

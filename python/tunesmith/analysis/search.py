@@ -94,15 +94,24 @@ def by_beam(
 
 
 def of_lists(
-    source: Live, weights: Mapping[str, float], metric: Metric, k: int = 100, n: int = 2
+    source: Live,
+    weights: Mapping[str, float],
+    metric: Metric,
+    k: int = 100,
+    n: int = 2,
+    *,
+    diverse: bool = True,
 ) -> Listed:
-    """Return score, oracle and diversity of the `k` best translations of each sentence."""
+    """Return score, oracle and diversity of the `k` best translations of each sentence.
+
+    Diversity looks at all pairs of a list: leave it out of very long ones.
+    """
     found = source.decode(weights, k).listed([], k)
     starts = found.core.starts.tolist()
     texts = found.core.texts(np.arange(found.hypotheses))
     lists = [texts[a:b] for a, b in pairwise(starts)]
-    means = []
-    for normalised in (True, False):
+    means: list[float | None] = [] if diverse else [None, None]
+    for normalised in (True, False) if diverse else ():
         each = [diversity(one, n, normalised=normalised) for one in lists]
         known = [value for value in each if value is not None]
         means.append(sum(known) / len(known) if known else None)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, out, table
+from tunesmith.cli.console import emit, note, out, table, warn
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric
 from tunesmith.metrics.base import Rows
@@ -17,21 +20,37 @@ from tunesmith.metrics.significance import (
     paired_bootstrap,
     paired_randomisation,
 )
+from tunesmith.runs.outputs import Outputs, read_run_outputs
 from tunesmith.spaces.reading import read_outputs
 
 EXAMPLES = (
     "Examples:\n\n"
     "$ tunesmith compare base.txt new.txt other.txt -r ref\n\n"
     "$ tunesmith compare base1.txt,base2.txt new1.txt,new2.txt -r ref\n\n"
+    "$ tunesmith compare MERT=runs/mert1,runs/mert2 RM=runs/rm1,runs/rm2 --latex\n\n"
     "Runs of a system, separated by commas, are compared as in Clark et al. 2011."
 )
 SAMPLES = 1000
+LEARNT = ("lists", "text")
+"""What a run is judged on if it has no other text: that which it has learnt from."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system with the outputs of its runs: files, or directories of runs."""
+
+    name: str
+    runs: tuple[str, ...]
 
 
 def compare(
     systems: Annotated[
         list[str],
-        typer.Argument(metavar="BASE SYSTEM", help="Outputs, or runs FILE,FILE,… of a system."),
+        typer.Argument(
+            metavar="BASE SYSTEM",
+            help="Outputs or directories of runs; several of a system as ONE,TWO,…; with a name as "
+            "NAME=ONE,TWO.",
+        ),
     ],
     reference: o.References = None,
     metric: o.MetricNames = "bleu,chrf,ter",
@@ -40,35 +59,118 @@ def compare(
     ] = SAMPLES,
     seed: Annotated[int, o.option("--seed", "N", "Seed of the draws.", min=0)] = SEED,
     keep_blank: o.BlankReferences = False,
+    markdown: Annotated[
+        bool, o.flag("--markdown", "One table of all metrics, in Markdown.")
+    ] = False,
+    latex: Annotated[bool, o.flag("--latex", "The same in LaTeX, for booktabs.")] = False,
     json: o.Json = False,
 ) -> None:
-    """Compare systems with a baseline: bootstrap and approximate randomisation."""
+    """Compare systems with a baseline: bootstrap and approximate randomisation.
+
+    A directory of a finished run stands for what its weights choose on the
+    sentences that its result is judged on: held-out text, folds, or without
+    either what it has learnt from. Its references are used where no others
+    are given.
+    """
+    if sum((markdown, latex, json)) > 1:
+        raise InputError("more than one form", remedy="give --markdown, --latex or --json")
     if len(systems) < 2:
         raise InputError("only one system", remedy="give the baseline and at least one system")
-    metrics = {name: o.measured(name, reference) for name in o.metric_list(metric)}
-    groups = [[run for run in system.split(",") if run] for system in systems]
-    files = [run for group in groups for run in group]
-    texts, references = read_outputs(files, reference or [], keep_blank)
+    groups = [_system(each) for each in systems]
+    names = [run for each in groups for run in each.runs]
+    folders = [Path(name) for name in names if Path(name).is_dir()]
+    metrics = {name: o.measured(name, reference or folders) for name in o.metric_list(metric)}
+    files, references = _read(names, reference, keep_blank)
     found = {}
     for name, measured in metrics.items():
-        rows = iter([measured.stats(output, references) for output in texts])
-        base, *others = [[next(rows) for _ in group] for group in groups]
-        found[name] = [{"system": systems[0], "score": _mean(measured, base)}]
-        for system, runs in zip(systems[1:], others, strict=True):
+        rows = {run: measured.stats(output, references) for run, output in files.items()}
+        base, *others = [[rows[run] for run in each.runs] for each in groups]
+        found[name] = [{"system": groups[0].name, "score": _mean(measured, base)}]
+        if len(base) > 1:
+            found[name][0]["runs"] = _scores(measured, base)
+        for system, runs in zip(groups[1:], others, strict=True):
             if len(base) == len(runs) == 1:
                 compared = pair_tests(measured, base[0], runs[0], samples, seed)
             else:
                 compared = _compared_runs(measured, base, runs, samples, seed)
-            found[name].append({"system": system, "score": _mean(measured, runs)} | compared)
-        if not json:
+            found[name].append({"system": system.name, "score": _mean(measured, runs)} | compared)
+        if not (json or markdown or latex):
             _show(measured, found[name])
             out.print(measured.signature(len(references[0])), style="dim")
     if json:
         emit(found)
+    elif markdown or latex:
+        signatures = [each.signature(len(references[0])) for each in metrics.values()]
+        print(_paper(metrics, found, signatures, samples, latex), end="")
 
 
-def _mean(metric: Metric, runs: list[Rows]) -> float:
-    return float(metric.scores([run.sum(axis=0) for run in runs]).mean())
+def _system(given: str) -> System:
+    """Return a system of the command line: `NAME=` is a name unless it is part of a file's."""
+    name, mark, rest = given.partition("=")
+    named = bool(mark and name) and not Path(given.split(",")[0]).exists()
+    runs = tuple(run for run in (rest if named else given).split(",") if run)
+    if not runs:
+        raise InputError(f"{given!r} names no output", remedy="give NAME=FILE, or a file")
+    return System(name if named else given, runs)
+
+
+def _read(
+    names: Sequence[str], reference: list[Path] | None, keep_blank: bool
+) -> tuple[dict[str, list[str]], list[list[str]]]:
+    """Return the outputs of files and runs by name, and the references of the sentences."""
+    runs = {name: read_run_outputs(name) for name in names if Path(name).is_dir()}
+    files = [name for name in names if name not in runs]
+    judged_on = {each.on for each in runs.values()}
+    if judged_on & {*LEARNT}:
+        warn("runs without held-out text: their outputs are those of the text they were tuned on")
+    if reference or not runs:
+        texts, references = read_outputs(files, reference or [], keep_blank)
+    else:
+        first, held = next(iter(runs.items()))
+        references = held.references
+        if not all(references):
+            raise InputError("the run has no references", first, remedy="give them: --reference")
+        texts = [_lines(name, len(references)) for name in files]
+        note(f"references: those of {first}")
+    _check_same(runs, references, given=bool(reference))
+    outputs = dict(zip(files, texts, strict=True))
+    return outputs | {name: each.texts for name, each in runs.items()}, references
+
+
+def _lines(name: str, sentences: int) -> list[str]:
+    """Return the lines of an output beside runs that have the references."""
+    (texts,), _ = read_outputs([name], [Path(name)], keep_blank=True)
+    if len(texts) != sentences:
+        raise InputError(
+            f"{len(texts)} lines, but the runs have {sentences} sentences",
+            name,
+            remedy="give the output for the sentences that the runs are judged on",
+        )
+    return texts
+
+
+def _check_same(
+    runs: Mapping[str, Outputs], references: Sequence[Sequence[str]], given: bool
+) -> None:
+    """Raise if runs are judged on other sentences than those of the references."""
+    for name, each in runs.items():
+        other = len(each.texts) != len(references) if given else each.references != references
+        if other:
+            raise InputError(
+                f"its {len(each.texts)} sentences are not those of the "
+                f"{len(references)} references",
+                name,
+                remedy="compare runs with the same held-out text, or outputs of the same text",
+            )
+
+
+def _scores(metric: Metric, runs: Sequence[Rows]) -> list[float]:
+    return [float(each) for each in metric.scores([run.sum(axis=0) for run in runs])]
+
+
+def _mean(metric: Metric, runs: Sequence[Rows]) -> float:
+    scores = _scores(metric, runs)
+    return sum(scores) / len(scores)
 
 
 def pair_tests(
@@ -100,6 +202,40 @@ def _compared_runs(
         "runs": list(both.system.scores),
         "baseline_runs": list(both.baseline.scores),
     }
+
+
+def _paper(
+    metrics: Mapping[str, Metric],
+    found: Mapping[str, Sequence[Mapping[str, Any]]],
+    signatures: Sequence[str],
+    samples: int,
+    latex: bool,
+) -> str:
+    """Return one table of all metrics: scores with deviations over runs, differences, p."""
+    # Slow to import: only these two forms need it.
+    from tunesmith.experiments.tables import Cell, Filled, Several
+    from tunesmith.experiments.writing import latex as in_latex
+    from tunesmith.experiments.writing import markdown as in_markdown
+    from tunesmith.experiments.writing import texts_of
+
+    rows: list[dict[str, Cell]] = [{"system": each["system"]} for each in found[next(iter(found))]]
+    for name, metric in metrics.items():
+        for row, each in zip(rows, found[name], strict=True):
+            row[metric.label] = Several(tuple(each.get("runs", [each["score"]])))
+            row[f"Δ {metric.label}"] = (
+                f"{each['difference']:+.2f}" if "difference" in each else None
+            )
+            row[f"p {metric.label}"] = each.get("p_randomisation")
+    several = any("runs" in each for rows_of in found.values() for each in rows_of)
+    how = "mean ± standard deviation over runs; " if several else ""
+    said = (
+        f"{how}p: approximate randomisation against {rows[0]['system']}, {samples} draws; "
+        f"{'; '.join(signatures)}"
+    )
+    heads, cells = texts_of(Filled("scores", "", list(rows[-1]), rows))
+    if latex:
+        return in_latex(heads, cells, said)
+    return f"{in_markdown(heads, cells)}\n{said}\n"
 
 
 def _show(metric: Metric, found: list[dict[str, Any]]) -> None:

@@ -1,20 +1,23 @@
-"""`tunesmith inspect`: a look inside a model, or at weights."""
+"""`tunesmith inspect`: a look inside a model, at weights, or at what two weights share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice, product
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tunesmith.analysis.overlap import differences, overlap
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, effect, emit, note, out, table, tell_skipped, warn
 from tunesmith.decode.templates import DENSE, groups, template_of
 from tunesmith.decode.translation import KINDS
 from tunesmith.errors import InputError
 from tunesmith.formats import Reading
+from tunesmith.runs import RunDirectory
 from tunesmith.spaces.moments import spreads
 from tunesmith.spaces.reading import read_lists, read_weights, write_weights
 from tunesmith.training.model import read_model, rule_tables, text_sides
@@ -28,7 +31,8 @@ EXAMPLES = (
     "$ tunesmith inspect weights.toml --top 50\n\n"
     "$ tunesmith inspect weights.txt --lists dev.nbest.gz\n\n"
     "$ tunesmith inspect weights.toml --group rule-id --negative\n\n"
-    "$ tunesmith inspect weights.toml --drop-zeros --out small.toml"
+    "$ tunesmith inspect weights.toml --drop-zeros --out small.toml\n\n"
+    "$ tunesmith inspect runs/mira runs/rm --group rule-id"
 )
 WEIGHTS = "Weights"
 MOST_SPELLINGS = 1000
@@ -36,13 +40,21 @@ MOST_SPELLINGS = 1000
 
 def inspect(
     path: Annotated[
-        Path, typer.Argument(metavar="MODEL|WEIGHTS", help="A model directory, or weights.")
+        Path,
+        typer.Argument(
+            metavar="MODEL|WEIGHTS", help="A model directory, weights, or the directory of a run."
+        ),
     ],
     phrase: Annotated[
-        str | None, typer.Argument(metavar="PHRASE", help="Source words to look up in a model.")
+        str | None,
+        typer.Argument(
+            metavar="PHRASE|WEIGHTS",
+            help="Source words to look up in a model; or other weights, to compare with.",
+        ),
     ] = None,
     top: Annotated[
-        int, o.option("--top", "N", "Maximum number of rules or weights to show.", min=1)
+        int,
+        o.option("--top", "N", "Maximum number of rules, weights or differences to show.", min=1),
     ] = 20,
     json: o.Json = False,
     kind: o.Kind = None,
@@ -73,13 +85,18 @@ def inspect(
         ),
     ] = None,
 ) -> None:
-    """Show a model's rules for a phrase, a summary of a model, or the most important weights.
+    """Show a model's rules for a phrase, the most important weights, or how two weights differ.
 
     Weights are sorted by their influence on scores within a list: the weight
     times the spread, the mean standard deviation of the feature's values
     within lists. Weights without a known spread follow, by size.
+
+    Two sets of weights are compared by template: how many features each of
+    them has, how many both have, how many of these have opposite signs, and
+    the cosine and correlation of the weights. Differences are those between
+    weights of the same length: only the direction of weights decides.
     """
-    if path.is_dir():
+    if path.is_dir() and not _is_run(path):
         if group or positive or negative or drop_zeros or lists or out_file:
             raise InputError(
                 "a model has no such options",
@@ -89,21 +106,25 @@ def inspect(
         o.one_of("kind", kind, tuple(KINDS))
         _model(path, phrase, top, json, kind)
         return
-    if phrase is not None or kind is not None:
-        raise InputError("a phrase is looked up in a model", str(path), remedy="name its directory")
+    if kind is not None:
+        raise InputError("--kind is for models", str(path), remedy="leave it out")
+    if phrase is not None:
+        if positive or negative or drop_zeros or lists or out_file or format:
+            raise InputError(
+                "two sets of weights are compared with --group and --top only",
+                remedy="leave the other options out",
+            )
+        _compare(path, Path(phrase), group, top, json)
+        return
     if positive and negative:
         raise InputError("--positive and --negative", remedy="give one of them")
     o.writable(out_file)
     if format is not None and not lists:
         raise InputError("--format without --lists", remedy="name the lists too")
-    whole = read_weights(path)
+    whole = _read(path)
     if lists:
         whole.meta["spread"] = _spread(whole, lists, format)
-    known = {each.name for each in groups(whole)}
-    if group is not None and group not in known:
-        raise InputError(
-            f"no weights of {group}", str(path), remedy=f"there are {', '.join(sorted(known))}"
-        )
+    _check_group(group, {each.name for each in groups(whole)}, path)
     # Zeros are neither positive nor negative.
     chosen = Weights(
         {
@@ -132,6 +153,99 @@ def inspect(
         )
     else:
         _weights(chosen, path.name, top)
+
+
+def _is_run(path: Path) -> bool:
+    return RunDirectory(path).config_file.is_file()
+
+
+def _read(path: Path) -> Weights:
+    """Return the weights of a file, or those that a run ended with; raise if it has not ended."""
+    if not path.is_dir():
+        return read_weights(path)
+    run = RunDirectory(path).open()
+    if not run.weights_file.is_file():
+        raise InputError(
+            "the run has no weights yet",
+            str(path),
+            remedy=f"wait for it, or name a file of {path / 'weights'}",
+        )
+    return read_weights(run.weights_file)
+
+
+def _check_group(group: str | None, known: set[str], path: Path) -> None:
+    if group is not None and group not in known:
+        raise InputError(
+            f"no weights of {group}", str(path), remedy=f"there are {', '.join(sorted(known))}"
+        )
+
+
+def _compare(left: Path, right: Path, group: str | None, top: int, json: bool) -> None:
+    """Print what two sets of weights have in common, by template, and where they differ most."""
+    if not right.exists():
+        raise InputError(
+            "no such weights; a phrase is looked up in a model",
+            str(right),
+            remedy="name a file or a run to compare with, or a model directory before the phrase",
+        )
+    if right.is_dir() and not _is_run(right):
+        raise InputError(
+            "a model has no weights to compare with", str(right), remedy="name its weights.toml"
+        )
+    a, b = _read(left), _read(right)
+    found = overlap(a, b)
+    _check_group(group, {each.template for each in found}, left)
+    found = [each for each in found if group in (None, each.template)]
+    moved = {
+        name: change
+        for name, change in differences(a, b).items()
+        if group in (None, template_of(name))
+    }
+    names = list(islice(moved, top))
+    if json:
+        emit(
+            {
+                "left": str(left),
+                "right": str(right),
+                "groups": [{**asdict(each), "share": each.share} for each in found],
+                "differing": len(moved),
+                "differences": [
+                    {
+                        "feature": name,
+                        "template": template_of(name),
+                        "left": a.get(name),
+                        "right": b.get(name),
+                        "difference": moved[name],
+                    }
+                    for name in names
+                ],
+            }
+        )
+        return
+    heads = ["A", "B", "both", "share", "opposed", "cosine", "correlation"]
+    rows = table(f"A: {left}\nB: {right}", "group", *heads)
+    for each in found:
+        rows.add_row(
+            each.template,
+            *(f"{count:,}" for count in (each.left, each.right, each.both)),
+            f"{each.share:.1%}",
+            f"{each.opposed:,}",
+            *("" if v is None else f"{v:+.3f}" for v in (each.cosine, each.correlation)),
+        )
+    out.print(rows)
+    out.print(
+        "weights that are not zero; share: of the features of A or B, those of both; opposed: in "
+        "both, with opposite signs; correlation: of the weights in both",
+        style="dim",
+    )
+    shown = table("\nLargest differences", "feature", "A", "B", "difference", "group")
+    for name in names:
+        given = (f"{side[name]:+.4g}" if name in side else "" for side in (a, b))
+        shown.add_row(name, *given, f"{moved[name]:+.4g}", template_of(name))
+    out.print(shown)
+    if len(moved) > top:
+        out.print(f"… and {len(moved) - top:,} more (--top)", style="dim")
+    out.print("\ndifference: B − A after both are scaled to length 1", style="dim")
 
 
 def _spread(weights: Weights, lists: Sequence[Path], format: str | None) -> dict[str, float]:

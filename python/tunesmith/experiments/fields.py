@@ -11,7 +11,13 @@ from tunesmith.errors import InputError
 SCALES = ("smoke", "small", "full")
 Choice = TypeVar("Choice", bound=str)
 _MISSING: Any = object()
-_TYPES = {str: "a text", list: "a list", bool: "true or false", dict: "a table"}
+_TYPES = {
+    str: "a text",
+    list: "a list",
+    bool: "true or false",
+    dict: "a table",
+    int: "a whole number",
+}
 
 
 def at_scale(value: Any, scale: str) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from statistics import fmean
 
-from tunesmith.experiments.recipe import Plotted, System
+from tunesmith.experiments.recipe import Plotted, Recipe, System
 from tunesmith.experiments.running import Found
-from tunesmith.experiments.tables import Context, Filled, Several
+from tunesmith.experiments.tables import PAIR, Context, Filled, Several
 from tunesmith.report.scale import Scale, around, tick_places
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
@@ -18,6 +18,8 @@ DASHES = ("", "6 3", "2 3")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BASE = 720, 420, 62, 190, 40, 370
 TESTS = "tests"
 """As `y` of a plot: a line for each test."""
+BESIDE = 4
+"""How far apart the bars of two lines stand."""
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
     ".tick{fill:#666}.grid{stroke:#ddd}"
@@ -53,8 +55,16 @@ def plots(context: Context, asked: Plotted, tables: Sequence[Filled]) -> dict[st
             continue
         title = f"{asked.title or context.recipe.title} ({task})"
         label = context.metric().label
-        found[f"{asked.kind}-{task}.svg"] = draw(title, axis, label, series, asked.kind != "passes")
+        named = plot_name(context.recipe, asked, task)
+        found[named] = draw(title, axis, label, series, asked.kind != "passes")
     return found
+
+
+def plot_name(recipe: Recipe, asked: Plotted, task: str) -> str:
+    """Return the file of a plot; those of the same kind are numbered."""
+    alike = [each for each in recipe.plots if each.kind == asked.kind]
+    number = f"-{alike.index(asked) + 1}" if len(alike) > 1 else ""
+    return f"{asked.kind}{number}-{task}.svg"
 
 
 def _series(
@@ -64,7 +74,7 @@ def _series(
     tables: Sequence[Filled],
 ) -> tuple[Series, str]:
     if asked.kind == "passes":
-        return {system.name: _passes(each, asked.bars) for system, each in runs}, "pass"
+        return {system.name: drawn_passes(each, asked.bars) for system, each in runs}, "pass"
     if asked.kind == "options":
         name = asked.x or ""
         tests = list(runs[0][1][0].tests) if runs else []
@@ -97,7 +107,7 @@ def _series(
     return lines, {"beams": "width of the beam"}.get(asked.kind, asked.kind)
 
 
-def _passes(runs: Sequence[Found], bars: bool) -> list[Point]:
+def drawn_passes(runs: Sequence[Found], bars: bool) -> list[Point]:
     """Return the tuning score by pass: the mean of the seeds; bars: y+ and y-, or the seeds."""
     points = []
     for number in range(max((len(run.epochs) for run in runs), default=0)):
@@ -106,12 +116,9 @@ def _passes(runs: Sequence[Found], bars: bool) -> list[Point]:
         if not scores:
             continue
         low, high = (min(scores), max(scores)) if len(scores) > 1 else (None, None)
-        if bars and all("oracle" in each and "prediction" in each for each in epochs):
-            # Gains of y+ and y- beside those of the model's best, in points.
-            middle = fmean(scores)
+        if bars and all(each.get("corpus", {}).keys() >= PAIR for each in epochs):
             high, low = (
-                middle + 100.0 * fmean(each[name] - each["model"] for each in epochs)
-                for name in ("oracle", "prediction")
+                fmean(each["corpus"][name] for each in epochs) for name in ("oracle", "prediction")
             )
         points.append(Point(number + 1.0, fmean(scores), low, high))
     return points
@@ -182,13 +189,16 @@ def draw(title: str, x_name: str, y_name: str, series: Series, even: bool = Fals
         parts.append(f'<g stroke="{colour}" fill="none">')
         if path:
             parts.append(f'<path stroke-width="2" stroke-dasharray="{dash}" d="M{path}"/>')
+        # Bars of several lines would hide each other.
+        aside = BESIDE * (number - (len(series) - 1) / 2)
         for p in line:
             across = x(place(p.x))
+            bar = across + aside
             if p.low is not None and p.high is not None:
                 low, high = y(p.low), y(p.high)
                 parts.append(
-                    f'<path d="M{across:.1f} {low:.1f}V{high:.1f}'
-                    f'M{across - 3:.1f} {low:.1f}h6M{across - 3:.1f} {high:.1f}h6"/>'
+                    f'<path d="M{bar:.1f} {low:.1f}V{high:.1f}'
+                    f'M{bar - 3:.1f} {low:.1f}h6M{bar - 3:.1f} {high:.1f}h6"/>'
                 )
             parts.append(f'<circle cx="{across:.1f}" cy="{y(p.y):.1f}" r="2.5" fill="{colour}"/>')
         at = TOP + 18 * number

@@ -104,7 +104,9 @@ class Claim:
     tasks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        told = f"{self.left} {self.relation} {', '.join(self.right)} on {self.where}"
+        told = f"{self.left} {self.relation} {', '.join(self.right)}"
+        if self.quantity is None or self.where != "tests":
+            told += f" on {self.where}"
         return told if self.quantity is None else f"{told} in {self.quantity}"
 
 
@@ -152,6 +154,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "bins": {},
     "spread": {},
     "features": {},
+    "weights": {"features": list, "top": int},
+    "gains": {"baseline": str},
     "overlap": {"template": str, "pairs": list},
     "words": {"words": list, "template": str},
     "order": {"pairs": list},
@@ -159,9 +163,11 @@ TABLES: dict[str, dict[str, Any]] = {
     "similarity": {},
     "time": {},
 }
-MORE = ("features", "rounds", "seconds", "swing", "length")
+MORE = ("features", "rounds", "seconds", "swing", "range", "length")
 """More columns of a table of scores."""
 PLOTS = ("passes", "beams", "options")
+HELDOUT = "heldout"
+"""The tuning text that chooses the round, for systems with `keep = "heldout"`."""
 
 
 def shipped() -> dict[str, Path]:
@@ -395,6 +401,9 @@ def _check_entries(fields: Fields, made: Tabulated) -> None:
                 raise fields.wrong(
                     key, f"{each!r} is not a whole number from 1 on", "correct the number"
                 )
+    top = made.options.get("top", 1)
+    if isinstance(top, bool) or top < 1:
+        raise fields.wrong("top", f"{top!r} is not a whole number from 1 on", "correct the number")
     for each in made.options.get("more", []):
         if each not in MORE:
             raise fields.wrong("more", f"{each!r} is unknown", f"use {', '.join(MORE)}")

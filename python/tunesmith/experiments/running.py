@@ -24,7 +24,7 @@ from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
 from tunesmith.sources import Saved, Source
 from tunesmith.spaces.reading import read_weights
-from tunesmith.structured import Training
+from tunesmith.structured import Training, Tree
 from tunesmith.structured import train as learn_structured
 from tunesmith.tuning import tune
 from tunesmith.tuning.rounds import Setup
@@ -44,6 +44,7 @@ EPOCH = (
     "model",
     "oracle",
     "prediction",
+    "corpus",
     "hypotheses",
     "weights",
 )
@@ -218,6 +219,7 @@ def _tuned(
         tuner=tuner,
         start=_start(job),
         seed=job.seed,
+        heldout=world.heldout(system),
         keep=system.keep,
         iterations=_iterations(system, tuner, source),
         fixed=dict(world.task.fixed) or None,
@@ -387,5 +389,5 @@ def _structured(job: Job, path: Path) -> dict[str, Any]:
 
 
 def map_text(outputs: Sequence[Any]) -> list[str]:
-    """Return outputs of a structured task as lines."""
-    return [" ".join(map(str, each)) for each in outputs]
+    """Return outputs of a structured task as lines: tags, or the heads of trees."""
+    return [" ".join(map(str, each.heads if isinstance(each, Tree) else each)) for each in outputs]

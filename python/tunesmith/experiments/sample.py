@@ -1,4 +1,4 @@
-"""Generated text that ships as code: a pair of languages, two domains, tags, for smoke tests.
+"""Generated text that ships as code, for smoke tests: two languages, two domains, tags, trees.
 
 The source language has words of its own, verbs at the end and adjectives behind nouns; some of its
 words have two translations, of which one is more usual. Every sentence has two references. The same
@@ -10,6 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from tunesmith.structured import Tree
 
 # Source word: usual translation, and perhaps another.
 _NOUNS = {
@@ -99,6 +102,29 @@ def _tags(words: Sequence[str]) -> list[str]:
         **{"the": "DET", "a": "DET", "in": "ADP", "on": "ADP", "at": "ADP", "is": "AUX"},
     }
     return [known.get(word, "NOUN") for word in words]
+
+
+def parsed(count: int, seed: int) -> list[tuple[Any, Tree]]:
+    """Return the sentences of `tagged` with their trees: words and tags, heads."""
+    return [
+        ((words, tags), Tree(_heads(tags), ("",) * len(tags)))
+        for words, tags in tagged(count, seed)
+    ]
+
+
+def _heads(tags: Sequence[str]) -> tuple[int, ...]:
+    """Return heads from one: nouns hang on the verb, what precedes a noun hangs on it."""
+    verb = tags.index("VERB") + 1
+    heads = []
+    for place, tag in enumerate(tags, 1):
+        nouns = [n for n in range(place + 1, len(tags) + 1) if tags[n - 1] == "NOUN"]
+        if place == verb:
+            heads.append(0)
+        elif tag in ("DET", "ADJ", "ADP") and nouns and not place < verb < nouns[0]:
+            heads.append(nouns[0])
+        else:
+            heads.append(verb)
+    return tuple(heads)
 
 
 def tagged(count: int, seed: int) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -22,6 +22,8 @@ from tunesmith.metrics.significance import compare_runs
 
 DEVELOPMENT = "development"
 BEAMS = (1, 2, 4, 8, 16, 30)
+PAIR = {"oracle", "prediction"}
+"""The keys of y+ and y- in the events of a pass."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,11 @@ class Context:
 
 
 def fill(context: Context, asked: Tabulated) -> list[Filled]:
-    """Return a table for each task."""
+    """Return a table for each task, or one for all of them if it is about gains."""
     made = []
+    if asked.kind == "gains":
+        table = _gains(context, asked)
+        return [replace(table, title=asked.title, columns=_columns(table.rows))]
     for task in context.recipe.tasks:
         if task not in context.worlds:
             continue
@@ -118,6 +123,12 @@ def swing(run: Found) -> float | None:
     return fmean(moves) if moves else None
 
 
+def _range(run: Found) -> float | None:
+    """Return how far the corpus scores of y+ and y- are apart, in the mean of the passes."""
+    known = [each["corpus"] for each in run.epochs if each.get("corpus", {}).keys() >= PAIR]
+    return fmean(each["oracle"] - each["prediction"] for each in known) if known else None
+
+
 def _ratio(run: Found) -> float | None:
     """Return the length of the output against that of the references, if BLEU was measured."""
     test, scores = next(iter(run.tests.items()))
@@ -133,6 +144,7 @@ MORE: dict[str, Callable[[Found], float | None]] = {
     "rounds": lambda run: run.facts["rounds"],
     "seconds": lambda run: run.facts["seconds"],
     "swing": swing,
+    "range": _range,
     "length": _ratio,
 }
 
@@ -157,7 +169,7 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         for name in asked.options.get("more", []):
             row[name] = several([MORE[name](run) for run in runs])
         rows.append(row)
-    notes = ["development: the score on the text that was tuned on"]
+    notes = [f"development: the score on {_tuned_text(context, task)}"]
     if base is not None:
         notes.append(f"p: approximate randomisation over all seeds and tests, against {baseline}")
     kept = [s.name for s, runs in every if any(run.facts["refused"] for run in runs)]
@@ -165,6 +177,8 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         notes.append(f"no round was better than the start, which was kept, with {', '.join(kept)}")
     if "swing" in asked.options.get("more", []):
         notes.append("swing: mean change of the development score from round to round")
+    if "range" in asked.options.get("more", []):
+        notes.append("range: corpus score of y+ minus that of y-, mean of the passes")
     if "length" in asked.options.get("more", []):
         notes.append("length: of the output, against the references, first test")
     if asked.options.get("sort"):
@@ -173,6 +187,12 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         rows.sort(key=lambda row: sign * _value(row[best]))
         rows = [{"rank": place, **row} for place, row in enumerate(rows, 1)]
     return Filled("scores", "", [], rows, notes)
+
+
+def _tuned_text(context: Context, task: str) -> str:
+    if context.worlds[task].task.structured is not None:
+        return "the sentences that choose the pass, which were not learnt from"
+    return "the text that was tuned on"
 
 
 def _value(cell: Cell) -> float:
@@ -208,9 +228,8 @@ def _passes(context: Context, asked: Tabulated, task: str) -> Filled:
                     ]
                 )
             rows.append(row)
-    notes = [
-        "columns: passes; the score is that of the tuning text" if not wanted else "columns: passes"
-    ]
+    told = f"; the score is that on {_tuned_text(context, task)}" if not wanted else ""
+    notes = [f"columns: passes{told}"]
     return Filled("passes", "", [], rows, notes)
 
 
@@ -251,14 +270,14 @@ def _lists(context: Context, asked: Tabulated, task: str) -> Filled:
         def lists(
             run: Found, k: int, system: System = system, read: Read = read
         ) -> Mapping[str, Any]:
-            return asdict(
-                of_lists(world.live(read, system, k=None), run.weights, context.metric(), k)
-            )
+            live = world.live(read, system, k=None)
+            return asdict(of_lists(live, run.weights, context.metric(), k, diverse=diverse))
 
         row: dict[str, Cell] = {"task": task, "system": system.name}
         for k in ks:
             values = [
-                context.analysed("lists", run, partial(lists, run, k), k=k, on=on) for run in runs
+                context.analysed("lists", run, partial(lists, run, k), k=k, on=on, diverse=diverse)
+                for run in runs
             ]
             if k == ks[0]:
                 row["1-best"] = several([each["score"] for each in values])
@@ -334,6 +353,56 @@ def _features(context: Context, asked: Tabulated, task: str) -> Filled:
         row |= {name: several([each.get(name, 0) for each in counts]) for name in names}
         rows.append(row)
     return Filled("features", "", [], rows, ["weights that are not zero, by template"])
+
+
+def _weights(context: Context, asked: Tabulated, task: str) -> Filled:
+    """Weights by name: those that are asked for, then the largest sparse ones of any system."""
+    every = context.runs(asked, task)
+    learnt = {system.name: [run.weights for run in runs] for system, runs in every}
+    names = [str(name) for name in asked.options.get("features", [])]
+    sizes: dict[str, float] = {}
+    for one in (one for runs in learnt.values() for one in runs):
+        for name, value in one.items():
+            if template_of(name) != DENSE:
+                sizes[name] = max(sizes.get(name, 0.0), abs(value))
+    largest = sorted(sizes, key=lambda name: (-sizes[name], name))
+    names += largest[: int(asked.options.get("top", 10))]
+    rows: list[dict[str, Cell]] = []
+    for name in dict.fromkeys(names):
+        row: dict[str, Cell] = {"task": task, "feature": name}
+        row |= {system: several([one.get(name) for one in runs]) for system, runs in learnt.items()}
+        rows.append(row)
+    return Filled("weights", "", [], rows, ["the named weights, then the largest sparse ones"])
+
+
+def _gains(context: Context, asked: Tabulated) -> Filled:
+    """How much better the baseline is than each system, over all tasks, tests and seeds."""
+    recipe, rows = context.recipe, list[dict[str, Cell]]()
+    baseline = str(asked.options.get("baseline", ""))
+    for system in recipe.matching(asked.systems):
+        if system.name == baseline:
+            continue
+        row: dict[str, Cell] = {"system": system.name}
+        for metric in recipe.metrics:
+            measure = metric_of(metric)
+            gains = []
+            for task in context.worlds:
+                both = [context.found.get((task, name), []) for name in (baseline, system.name)]
+                if not all(both):
+                    continue
+                means = [
+                    [fmean(run.tests[test][metric] for run in runs) for test in runs[0].tests]
+                    for runs in both
+                ]
+                sign = 1.0 if measure.higher_is_better else -1.0
+                gains += [sign * (ours - other) for ours, other in zip(*means, strict=True)]
+            row[measure.label] = fmean(gains) if gains else None
+        rows.append(row)
+    notes = [
+        f"how much better {baseline} is, mean of all tests of all tasks and of all seeds; "
+        "positive is better for every metric"
+    ]
+    return Filled("gains", "", [], rows, notes)
 
 
 def _pairs(context: Context, asked: Tabulated, task: str) -> list[tuple[str, str]]:
@@ -560,6 +629,7 @@ _KINDS: dict[str, Callable[[Context, Tabulated, str], Filled]] = {
     "bins": _bins,
     "spread": _spread,
     "features": _features,
+    "weights": _weights,
     "overlap": _overlap,
     "words": _words,
     "order": _order,

@@ -53,6 +53,8 @@ class Text:
     most: int | None = None
     merged: bool = False
     """Whether the targets of equal sources become references of one line."""
+    first: int | None = None
+    """How many of the references are used; None: all."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +222,7 @@ def _text(fields: Fields, corpora: Mapping[str, Corpus]) -> Text:
         fields.whole("longest", None, least=1),
         fields.whole("most", None, least=1),
         fields.flag("merged", False),
+        fields.whole("first", None, least=1),
     )
     if corpus is None and not (made.source and made.references):
         raise fields.wrong("source", "no text", "give source and references, or a corpus")

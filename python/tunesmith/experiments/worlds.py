@@ -17,7 +17,7 @@ from tunesmith.decode.translation import Model
 from tunesmith.demo.sample import write_sample
 from tunesmith.errors import InputError
 from tunesmith.experiments import sample
-from tunesmith.experiments.recipe import System
+from tunesmith.experiments.recipe import HELDOUT, System
 from tunesmith.experiments.store import Store, digest_of, lines_digest
 from tunesmith.experiments.tasks import Corpus, Lists, Task, Text, used_parts
 from tunesmith.files.fingerprint import CHECKED, fingerprint
@@ -160,6 +160,8 @@ class World:
             for line, references in zip(found.lines, found.references, strict=True):
                 targets.setdefault(line, []).extend(references)
             found = Read(list(targets), [list(dict.fromkeys(e)) for e in targets.values()])
+        if text.first is not None:
+            found = Read(found.lines, [each[: text.first] for each in found.references])
         found = found.spread(text.most)
         if not found.lines:
             raise InputError(
@@ -346,16 +348,31 @@ class World:
         words = self.task.tokenized or system.development in REACHED
         return self.live(self.tuning(system.development), system, tokenized=words)
 
+    def heldout(self, system: System) -> list[Source]:
+        """Return the text that chooses a system's round, if one does."""
+        return [self.live(read, system) for read in self._choosing(system)]
+
+    def _choosing(self, system: System) -> list[Read]:
+        if system.keep != HELDOUT:
+            return []
+        if HELDOUT not in self.task.tuning:
+            raise InputError(
+                f"{system.name}: the task {self.task.name} has no held-out text",
+                self.task.file,
+                remedy=f"add tuning.{HELDOUT}, or keep another round",
+            )
+        return [self.tuning(HELDOUT)]
+
     def examples(self) -> tuple[Any, dict[str, list[Any]]]:
         """Return a structured task, with examples to learn from, to choose by and to test on."""
         made: Tagger | Parser
         made = Tagger() if self.task.structured == "tagger" else Parser(labelled=False)
         files = self.task.conllu
         if files.get("sample"):
-            if self.task.structured != "tagger":
-                raise UntestableError("the sample text has tags and no trees")
-            whole: list[Any] = list(sample.tagged(160, 1))
-            tests: list[Any] = list(sample.tagged(60, 2))
+            trees = self.task.structured == "parser"
+            given = sample.parsed if trees else sample.tagged
+            whole: list[Any] = [*given(160, 1)]
+            tests: list[Any] = [*given(60, 2)]
         else:
             whole, tests = (
                 [made.example(each) for each in read_conllu(self._data.file(files[part]))]
@@ -371,6 +388,7 @@ class World:
         if task.structured is not None:
             _, examples = self.examples()
             return {name: lines_digest(map(repr, pairs)) for name, pairs in examples.items()}
+        chosen_by = self._choosing(system)
         if task.lists:
             return {name: Saved(pools).digest(metric) for name, pools in self.lists.items()}
         return {
@@ -379,5 +397,6 @@ class World:
             "tokenized": task.tokenized,
             "fixed": dict(task.fixed),
             "tuning": self.tuning(system.development).digest,
+            **({HELDOUT: chosen_by[0].digest} if chosen_by else {}),
             "tests": {name: read.digest for name, read in self.tests.items()},
         }

@@ -21,6 +21,9 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "|": r"\textbar{}",
     "∩": r"$\cap$",
+    "Δ": r"$\Delta$",
+    "λ": r"$\lambda$",
+    "−": "$-$",
     "±": r"$\pm$",
     ">": r"\textgreater{}",
     "<": r"\textless{}",
@@ -36,7 +39,9 @@ def cell_text(value: Cell, column: str = "") -> str:
             # A count.
             return f"{value.mean:,.0f}"
         mean = _number(value.mean)
-        return f"{mean} ± {_number(value.deviation)}" if len(value.values) > 1 else mean
+        # As many decimals as the mean has.
+        places = 3 if abs(value.mean) < 1 and value.mean else 2
+        return f"{mean} ± {value.deviation:.{places}f}" if len(value.values) > 1 else mean
     if isinstance(value, float) and column.startswith("p"):
         return f"{value:.3f}"
     return _number(value) if isinstance(value, float | int) else value

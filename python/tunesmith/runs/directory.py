@@ -52,6 +52,7 @@ class RunDirectory:
         self.checkpoint_file = self.path / "checkpoint.npz"
         self.weights_file = self.path / "weights.toml"
         self.changes_file = self.path / "changes.jsonl"
+        self.outputs_file = self.path / "outputs.jsonl"
         self.result_file = self.path / "result.json"
         self.analyses_file = self.path / "analyses.jsonl"
         self._lock: Lock | None = None
@@ -191,6 +192,13 @@ class RunDirectory:
             for row in rows:
                 stream.write(one_line(row))
 
+    def save_outputs(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write what the final weights choose for each sentence that the result is judged on."""
+        self._must_write()
+        with atomic_write(self.outputs_file) as stream:
+            for row in rows:
+                stream.write(one_line(row))
+
     def finish(self, result: Mapping[str, object]) -> None:
         """Write the result, which marks the run as finished; call it last."""
         self._must_write()
@@ -239,6 +247,10 @@ class RunDirectory:
     def changes(self) -> list[dict[str, Any]]:
         """Return the sentences whose output changed; none before the run has ended."""
         return read_events(self.changes_file)
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """Return the output for each sentence that the result is judged on; none before the end."""
+        return read_events(self.outputs_file)
 
     def analyses(self) -> list[dict[str, Any]]:
         """Return the analyses that were added."""

@@ -59,6 +59,19 @@ class Comparison:
         """Yield the sentences whose output changed."""
         return changes(self.metric, *self._both(), self.source)
 
+    def outputs(self) -> Iterator[dict[str, Any]]:
+        """Yield the output for each sentence, at the start and after tuning, with references."""
+        keys, references = self.source.keys, self.source.references
+        for i, (start, output) in enumerate(
+            zip(self.before.outputs(), self.after.outputs(), strict=True)
+        ):
+            yield {
+                "key": keys[i] if keys else None,
+                "reference": references[i] if references else [],
+                "start": start,
+                "output": output,
+            }
+
     def _both(self) -> tuple[list[Rows], list[list[str]]]:
         both = self.before, self.after
         return [each.statistics(self.metric) for each in both], [each.outputs() for each in both]

@@ -282,6 +282,7 @@ def tune(
         if directory is not None and not journal.finished:
             directory.save_weights(weights, weights.meta)
             directory.save_changes(found.comparison.changes())
+            directory.save_outputs(found.comparison.outputs())
             directory.finish(
                 {key: value for key, value in result.to_json().items() if key != "weights"}
             )
