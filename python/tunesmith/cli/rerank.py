@@ -26,6 +26,7 @@ from tunesmith.cli.console import (
     warn,
 )
 from tunesmith.cli.verdict import show_untuned, show_verdict
+from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
@@ -152,6 +153,7 @@ def _alone(row: dict[str, Any]) -> str:
     "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
 @o.reads_lists()
+@o.runs_on_engine
 def tune(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
@@ -195,6 +197,7 @@ def tune(
     ] = None,
     *,
     reading: Reading,
+    engine: Engine,
 ) -> None:
     """Learn weights that rank the best hypothesis of each list first.
 
@@ -259,6 +262,7 @@ def tune(
             fixed=fixed,
             second_metric=watched,
             threads=threads,
+            engine=engine,
             run=run,
             resume=resume,
             config=None if run is None else inputs(files, reading),
