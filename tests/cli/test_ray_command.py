@@ -8,12 +8,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from running import COMMAND, Sample, process, tunesmith
 
 SLOW = ("--tuner", "mert", "--set", "restarts=60", "--seeds", "2")
+NEEDS_RAY = pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed")
 RAY = ("--engine", "ray", "--workers", 2)
 
 
@@ -53,10 +55,10 @@ def test_an_unknown_engine_is_refused(sample: Sample) -> None:
     assert "use one of threads, ray" in ran.err
 
 
+@NEEDS_RAY
 def test_a_command_is_silent_about_ray_and_leaves_nothing_behind(
     sample: Sample, session: Path
 ) -> None:
-    pytest.importorskip("ray", reason="the extra ray is not installed")
     words = "rerank", "tune", *sample.dev, *SLOW, "--json"
     ran, wanted = process(*words, *RAY), tunesmith(*words)
     assert ran.code == 0, ran.err
@@ -65,11 +67,11 @@ def test_a_command_is_silent_about_ray_and_leaves_nothing_behind(
     assert not left(session)
 
 
+@NEEDS_RAY
 @pytest.mark.torture
 def test_a_killed_driver_takes_its_workers_along_and_its_run_goes_on(
     sample: Sample, tmp_path: Path, session: Path
 ) -> None:
-    pytest.importorskip("ray", reason="the extra ray is not installed")
     wanted = tunesmith("rerank", "tune", *sample.dev, *SLOW, "--json").object["weights"]
     words = "rerank", "tune", *sample.dev, *SLOW, *RAY, "--run", tmp_path / "run", "--json"
     with subprocess.Popen(

@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ from tunesmith.learn.task import Task, Tuner
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
 
-pytest.importorskip("ray", reason="the extra ray is not installed")
+if find_spec("ray") is None:
+    pytest.skip("the extra ray is not installed", allow_module_level=True)
 pytestmark = pytest.mark.torture
 
 KILLS = int(os.environ.get("TUNESMITH_KILLS", "50"))
@@ -56,6 +58,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str | None]] = {
 def cluster() -> Iterator[Any]:
     """A head for the driver, and nodes for workers."""
     os.environ["RAY_AUTH_MODE"] = "disabled"
+    os.environ["RAY_DEDUP_LOGS_SKIP_REGEX"] = ".*"
     from ray.cluster_utils import Cluster
 
     made = Cluster(

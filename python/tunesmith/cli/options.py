@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tunesmith.cli.console import note
 from tunesmith.engines import THREADS, Engine
 from tunesmith.engines.ray import TIMEOUT, Ray
 from tunesmith.errors import InputError
@@ -314,6 +315,8 @@ def runs_on_engine(command: Command) -> Command:
             command(engine=engine, **given)
         finally:
             engine.close()
+            if isinstance(engine, Ray) and engine.replaced:
+                note(f"workers that were lost or late, and replaced: {engine.replaced}")
 
     return made_from(engine_of, "engine")(run)
 

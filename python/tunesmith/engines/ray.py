@@ -38,6 +38,8 @@ MEMORY = 256 << 20
 """Bytes of shared memory for objects on their way; larger ones go through files."""
 ATTEMPTS = 5
 """How many actors may be lost with the same question, before the question is to blame."""
+STARTS = 20
+"""How many actors may be lost before they come to a question."""
 LOCAL = "local"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
@@ -130,7 +132,7 @@ class Ray:
             ) from None
         except ray.exceptions.RayError as error:
             raise InputError(
-                f"the workers did not start: {_first_line(error)}",
+                f"the workers did not start: {_told(error)}",
                 remedy="install the same version of Tunesmith and Python on all nodes",
             ) from None
         self._seats = seats
@@ -151,7 +153,7 @@ class Ray:
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             where = "on this machine" if self.address is None else f"at {self.address}"
             raise InputError(
-                f"no Ray {where}: {_first_line(error)}",
+                f"no Ray {where}: {_told(error)}",
                 remedy="check free memory and the limit of processes"
                 if self.address is None
                 else "start one with ray start --head, give its HOST:PORT, and set RAY_AUTH_MODE "
@@ -265,6 +267,7 @@ class _Actors:
         self.size = len(self._seats)
         self._share = _ray().put(_packed(share))
         self._turns = [-1] * self.size
+        self._ready: list[Any] = [None] * self.size
         self._log: list[list[bytes]] = [[] for _ in self._seats]
         for place in range(self.size):
             # All read the share at the same time; nothing waits for them yet.
@@ -343,14 +346,24 @@ class _Actors:
         """
         seat = self._seats[place]
         self._turns[place] = seat.turn
-        seat.actor.hold.remote(self._number, self._share, self._threads)
+        self._ready[place] = seat.actor.hold.remote(self._number, self._share, self._threads)
         for each in self._log[place]:
-            seat.actor.again.remote(self._number, each)
+            self._ready[place] = seat.actor.again.remote(self._number, each)
+
+    def _was_ready(self, place: int) -> bool:
+        """Whether the actor at a place had come to the questions of this crew."""
+        ray = _ray()
+        try:
+            ray.get(self._ready[place], timeout=0)
+        except ray.exceptions.RayError:
+            return False
+        return True
 
     def _receive(self, place: int, asked: bytes, ref: Any, question: Callable[..., Any]) -> Any:
         """Wait for an answer; replace an actor that is lost or late, and ask the new one."""
-        ray, late = _ray(), False
-        for _ in range(ATTEMPTS):
+        ray, late, why = _ray(), False, ""
+        attempts = starts = 0
+        while attempts < ATTEMPTS and starts < STARTS:
             turn = self._turns[place]
             try:
                 good, value = pickle.loads(ray.get(ref, timeout=self._engine.timeout))
@@ -363,8 +376,12 @@ class _Actors:
                 late = True
             except ray.exceptions.RayTaskError:
                 raise
-            except ray.exceptions.RayError:
-                pass
+            except ray.exceptions.RayError as error:
+                why = _told(error)
+                if self._was_ready(place):
+                    attempts += 1
+                else:
+                    starts += 1
             else:
                 if good:
                     return value
@@ -372,7 +389,7 @@ class _Actors:
             self._seats[place].replace(turn)
             ref = self._send(place, asked)
         raise InputError(
-            f"{ATTEMPTS} workers were lost with the question {question.__name__}",
+            f"{attempts + starts} workers were lost with the question {question.__name__}: {why}",
             remedy="look for lack of memory on the nodes; fewer --workers on each need less",
         )
 
@@ -394,6 +411,8 @@ def _ray() -> Any:
     # Read when it is imported. Nobody's use of Tunesmith is reported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray would tell of lost workers on stdout, among translations.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")
     try:
         import ray
     except ImportError:
@@ -417,5 +436,6 @@ def _alive(ray: Any) -> list[Any]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 
-def _first_line(error: BaseException) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _told(error: BaseException) -> str:
+    """Return an error of Ray in one line."""
+    return " ".join(str(error).split())[:300] or type(error).__name__
