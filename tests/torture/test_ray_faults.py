@@ -87,8 +87,8 @@ def epochs(tuner: Tuner, task: Task, engine: Engine) -> list[Array]:
 class Killer:
     """Kills a random worker every now and then, in a thread of its own."""
 
-    def __init__(self, engine: Ray, seed: int, pause: float) -> None:
-        self._engine, self._rng, self._pause = engine, random.Random(seed), pause
+    def __init__(self, cluster: Any, seed: int, pause: float) -> None:
+        self._cluster, self._rng, self._pause = cluster, random.Random(seed), pause
         self._stop = threading.Event()
         self.kills = 0
 
@@ -103,7 +103,7 @@ class Killer:
 
     def _run(self) -> None:
         while not self._stop.wait(self._pause * self._rng.uniform(0.2, 1.8)):
-            numbers = stations()
+            numbers = stations(self._cluster)
             if numbers:
                 try:
                     os.kill(self._rng.choice(numbers), signal.SIGKILL)
@@ -112,19 +112,25 @@ class Killer:
                     pass
 
 
-def stations() -> list[int]:
-    """Return the processes of actors, as the kernel knows them: nobody is asked."""
+def stations(cluster: Any) -> list[int]:
+    """Return the processes of a cluster's actors, as the kernel knows them: nobody is asked."""
+    raylets = {
+        str(each.process.pid)
+        for node in cluster.list_all_nodes()
+        for each in node.all_processes["raylet"]
+    }
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if file.read_bytes().startswith(b"ray::_Station"):
+            parent = (file.parent / "stat").read_text().rpartition(")")[2].split()[1]
+            if parent in raylets and file.read_bytes().startswith(b"ray::_Station"):
                 found.append(int(file.parent.name))
         except OSError:
             continue
     return found
 
 
-def test_workers_killed_at_random_change_no_weight(engine: Ray) -> None:
+def test_workers_killed_at_random_change_no_weight(cluster: Any, engine: Ray) -> None:
     task = task_of(learnable(2, sentences=60), "bleu", -5.0, 5.0)
     tuners = {
         name: with_regime(make_tuner(preset, options), regime)
@@ -133,7 +139,7 @@ def test_workers_killed_at_random_change_no_weight(engine: Ray) -> None:
     wanted = {name: epochs(tuner, task, THREADS) for name, tuner in tuners.items()}
     assert np.array_equal(epochs(tuners["mert"], task, engine), wanted["mert"])
     runs = 0
-    with Killer(engine, 1, 3.0) as killer:
+    with Killer(cluster, 1, 3.0) as killer:
         while killer.kills < KILLS:
             for name, tuner in tuners.items():
                 assert np.array_equal(epochs(tuner, task, engine), wanted[name]), name
@@ -144,7 +150,7 @@ def test_workers_killed_at_random_change_no_weight(engine: Ray) -> None:
 
 
 def test_workers_with_decoders_killed_at_random_change_no_weight(
-    engine: Ray, tmp_path_factory: pytest.TempPathFactory
+    cluster: Any, engine: Ray, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = make_world(tmp_path_factory.mktemp("faults"))
     lines, references = (
@@ -161,7 +167,7 @@ def test_workers_with_decoders_killed_at_random_change_no_weight(
         return dict(made.weights)
 
     wanted = found(THREADS)
-    with Killer(engine, 2, 5.0) as killer:
+    with Killer(cluster, 2, 5.0) as killer:
         while killer.kills < 5:
             assert found(engine) == wanted
     SURVIVED["worker with a decoder killed"] += killer.kills

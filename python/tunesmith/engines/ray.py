@@ -20,6 +20,7 @@ import pickle
 import secrets
 import sys
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -121,20 +122,18 @@ class Ray:
         seats = [_Seat(self, place, each, apart) for place in range(count)]
         for seat in seats:
             seat.enter()
-        try:
-            ray.get([seat.actor.ready.remote() for seat in seats], timeout=START)
-        except ray.exceptions.GetTimeoutError:
-            for seat in seats:
-                seat.leave()
-            raise InputError(
-                f"the cluster gave no room to {count} workers in {START:g} seconds",
-                remedy="give fewer --workers, or add nodes: each worker takes one CPU",
-            ) from None
-        except ray.exceptions.RayError as error:
-            raise InputError(
-                f"the workers did not start: {_told(error)}",
-                remedy="install the same version of Tunesmith and Python on all nodes",
-            ) from None
+        until = time.monotonic() + START
+        for seat in seats:
+            while not seat.is_ready(until - time.monotonic()):
+                if seat.turn == ATTEMPTS or time.monotonic() > until:
+                    for each in seats:
+                        each.leave()
+                    raise InputError(
+                        f"{count} workers did not start in {START:g} seconds: {seat.why}",
+                        remedy="give fewer --workers, or add nodes: each worker takes one CPU; "
+                        "install the same versions of Tunesmith and Python on all nodes",
+                    )
+                seat.replace(seat.turn)
         self._seats = seats
 
     def _connect(self) -> None:
@@ -172,6 +171,8 @@ class _Seat:
         self.turn = 0
         """How many actors sat here before."""
         self.actor: Any = None
+        self.why = ""
+        """Why the last actor did not start."""
         self.gone: deque[int] = deque()
         """Crews that nobody asks any more."""
 
@@ -189,6 +190,16 @@ class _Seat:
             )
             .remote(self.threads, sys.path)
         )
+
+    def is_ready(self, seconds: float) -> bool:
+        """Wait for the actor to run; return whether it does."""
+        ray = _ray()
+        try:
+            ray.get(self.actor.ready.remote(), timeout=max(seconds, 0.0))
+        except ray.exceptions.RayError as error:
+            self.why = _told(error)
+            return False
+        return True
 
     def leave(self) -> None:
         if self.actor is not None:
