@@ -158,10 +158,12 @@ def test_a_lost_worker_is_replaced_and_nothing_counts_twice(
 def test_answers_of_several_workers_keep_their_order_when_some_are_lost(
     engines: dict[int, Ray], tmp_path: Path
 ) -> None:
-    crew = engines[2].crew(None, 1)
+    crew, before = engines[2].crew(None, 1), engines[2].replaced
     fatal = {number: str(tmp_path / f"{number}") for number in (3, 4)}
     asked = [(number, fatal.get(number, "")) for number in range(12)]
     assert list(crew.map(asking.square, asked)) == [number**2 for number in range(12)]
+    # A question that waited behind a fatal one is no reason to replace the new worker.
+    assert engines[2].replaced == before + 2
 
 
 def test_a_question_that_ends_every_worker_is_given_up(engines: dict[int, Ray]) -> None:

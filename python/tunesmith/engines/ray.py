@@ -24,6 +24,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,7 +41,7 @@ MEMORY = 256 << 20
 ATTEMPTS = 5
 """How many actors may be lost with the same question, before the question is to blame."""
 STARTS = 20
-"""How many actors may be lost before they come to a question."""
+"""How many actors may be lost in a row before they come to a question."""
 LOCAL = "local"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
@@ -100,8 +101,9 @@ class Ray:
     def close(self) -> None:
         """End the workers, and Ray itself if the engine started it."""
         with self._lock:
-            for seat in self._seats:
-                seat.leave()
+            if self._seats and _ray().is_initialized():
+                for seat in self._seats:
+                    seat.leave()
             self._seats = []
             if self._started_ray:
                 _ray().shutdown()
@@ -118,22 +120,15 @@ class Ray:
         count = self.workers or (nodes if apart else os.cpu_count() or 1)
         if not apart:
             cores = os.cpu_count() or 1
-        each = max(cores // count, 1)
-        seats = [_Seat(self, place, each, apart) for place in range(count)]
-        for seat in seats:
-            seat.enter()
-        until = time.monotonic() + START
-        for seat in seats:
-            while not seat.is_ready(until - time.monotonic()):
-                if seat.turn == ATTEMPTS or time.monotonic() > until:
-                    for each in seats:
-                        each.leave()
-                    raise InputError(
-                        f"{count} workers did not start in {START:g} seconds: {seat.why}",
-                        remedy="give fewer --workers, or add nodes: each worker takes one CPU; "
-                        "install the same versions of Tunesmith and Python on all nodes",
-                    )
-                seat.replace(seat.turn)
+        threads = max(cores // count, 1)
+        seats = [_Seat(self, threads, apart) for _ in range(count)]
+        try:
+            for seat in seats:
+                seat.await_actor()
+        except BaseException:
+            for seat in seats:
+                seat.leave()
+            raise
         self._seats = seats
 
     def _connect(self) -> None:
@@ -164,56 +159,80 @@ class Ray:
 class _Seat:
     """The place of one worker; the actor that sits there may change."""
 
-    def __init__(self, engine: Ray, place: int, threads: int, apart: bool) -> None:
-        self.place, self.threads = place, threads
-        self._engine, self._apart = engine, apart
+    def __init__(self, engine: Ray, threads: int, apart: bool) -> None:
+        self._engine, self._threads, self._apart = engine, threads, apart
         self._lock = threading.Lock()
-        self.turn = 0
-        """How many actors sat here before."""
-        self.actor: Any = None
-        self.why = ""
-        """Why the last actor did not start."""
+        self._turn = 0
         self.gone: deque[int] = deque()
         """Crews that nobody asks any more."""
+        self._actor = self._new()
 
-    def enter(self) -> None:
-        ray = _ray()
+    @property
+    def now(self) -> tuple[int, Any]:
+        """How many actors sat here before, and the one that does."""
+        with self._lock:
+            return self._turn, self._actor
+
+    def _new(self) -> Any:
         # An actor's reservation of CPUs decides only where it runs. Ray sets OMP_NUM_THREADS to
         # one for it, which all libraries for linear algebra obey: the core has its own threads.
-        self.actor = (
-            ray.remote(_Station)
+        return (
+            _ray()
+            .remote(_Station)
             .options(
                 num_cpus=1 if self._apart else 0,
                 max_restarts=0,
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",
             )
-            .remote(self.threads, sys.path)
+            .remote(self._threads, sys.path)
         )
 
-    def is_ready(self, seconds: float) -> bool:
-        """Wait for the actor to run; return whether it does."""
-        ray = _ray()
-        try:
-            ray.get(self.actor.ready.remote(), timeout=max(seconds, 0.0))
-        except ray.exceptions.RayError as error:
-            self.why = _told(error)
-            return False
-        return True
-
     def leave(self) -> None:
-        if self.actor is not None:
-            _ray().kill(self.actor)
-            self.actor = None
+        """End the actor."""
+        _ray().kill(self._actor)
 
     def replace(self, turn: int) -> None:
         """Put a new actor here, unless another crew has done so since that turn."""
         with self._lock:
-            if turn == self.turn:
+            if turn == self._turn:
                 self.leave()
-                self.turn += 1
+                self._turn += 1
                 self._engine.replaced += 1
-                self.enter()
+                self._actor = self._new()
+
+    def await_actor(self) -> None:
+        """Wait until the actor runs; raise if the cluster has no place for it."""
+        ray, until = _ray(), time.monotonic() + START
+        for _ in range(STARTS):
+            turn, actor = self.now
+            try:
+                ray.get(actor.ready.remote(), timeout=max(until - time.monotonic(), 0.0))
+                return
+            except ray.exceptions.GetTimeoutError:
+                raise InputError(
+                    f"no place for a worker in {START:g} seconds",
+                    remedy="give fewer --workers, or add nodes: each worker takes one CPU",
+                ) from None
+            except ray.exceptions.RayError as error:
+                why = _told(error)
+                self.replace(turn)
+        raise InputError(
+            f"{STARTS} workers were lost before they began: {why}",
+            remedy="install the same versions of Tunesmith and Python on all nodes",
+        )
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A question on its way to an actor."""
+
+    place: int
+    asked: bytes
+    turn: int
+    ready: Any
+    """Done when the actor has come to the questions of the crew."""
+    ref: Any
 
 
 class _Station:
@@ -274,15 +293,12 @@ class _Actors:
 
     def __init__(self, engine: Ray, number: int, share: Any, threads: int) -> None:
         self._engine, self._number, self._threads = engine, number, threads
-        self._seats = engine._seats
+        self._seats = list(engine._seats)
         self.size = len(self._seats)
         self._share = _ray().put(_packed(share))
-        self._turns = [-1] * self.size
-        self._ready: list[Any] = [None] * self.size
         self._log: list[list[bytes]] = [[] for _ in self._seats]
-        for place in range(self.size):
-            # All read the share at the same time; nothing waits for them yet.
-            self._move_in(place)
+        # All read the share at the same time; nothing waits for them yet.
+        self._moved = [self._move_in(place) for place in range(self.size)]
         weakref.finalize(self, _forget, self._seats, number)
 
     def ask(self, question: Question[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -297,24 +313,21 @@ class _Actors:
     def map(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> Iterator[T]:
         # Two questions wait at each worker, so that none is idle while the driver reads answers.
         ray = _ray()
-        packed = [_packed((question, each, {})) for each in args]
-        coming = iter(range(len(packed)))
-        under_way: dict[int, tuple[int, Any]] = {}
-        places = [place for _ in range(2) for place in range(self.size)]
-        free = deque(places)
+        coming = enumerate(_packed((question, each, {})) for each in args)
+        free = deque(place for _ in range(2) for place in range(self.size))
+        under_way: dict[int, _Sent] = {}
         found: dict[int, Any] = {}
-        for wanted in range(len(packed)):
+        for wanted in range(len(args)):
             while wanted not in found:
-                while free and (number := next(coming, None)) is not None:
-                    place = free.popleft()
-                    under_way[number] = place, self._send(place, packed[number])
-                refs = {ref: number for number, (_, ref) in under_way.items()}
+                while free and (following := next(coming, None)) is not None:
+                    under_way[following[0]] = self._send(free.popleft(), following[1])
+                refs = {sent.ref: number for number, sent in under_way.items()}
                 done, _ = ray.wait(list(refs), num_returns=1, timeout=self._engine.timeout)
                 # After the time-out, the question that is wanted first has waited longest.
                 number = refs[done[0]] if done else min(under_way)
-                place, ref = under_way.pop(number)
-                found[number] = self._receive(place, packed[number], ref, question)
-                free.append(place)
+                sent = under_way.pop(number)
+                found[number] = self._receive(sent, question)
+                free.append(sent.place)
             yield found.pop(wanted)
 
     def settle(self, asked: Sequence[Asked]) -> None:
@@ -329,8 +342,8 @@ class _Actors:
         asked: Sequence[tuple[int, tuple[Any, ...], dict[str, Any]]],
     ) -> list[T]:
         packed = [(place, _packed((question, args, named))) for place, args, named in asked]
-        sent = [(place, each, self._send(place, each)) for place, each in packed]
-        answers = [self._receive(place, each, ref, question) for place, each, ref in sent]
+        sent = [self._send(place, each) for place, each in packed]
+        answers = [self._receive(each, question) for each in sent]
         effect = effect_of(question)
         for place, each in packed:
             if effect is Effect.BEGINS:
@@ -339,45 +352,37 @@ class _Actors:
                 self._log[place].append(each)
         return answers
 
-    def _send(self, place: int, asked: bytes) -> Any:
+    def _send(self, place: int, asked: bytes) -> _Sent:
         """Ask the actor at a place; bring a new one to where the crew is first."""
         seat = self._seats[place]
-        if self._turns[place] != seat.turn:
-            self._move_in(place)
+        if self._moved[place][0] != seat.now[0]:
+            self._moved[place] = self._move_in(place)
+        turn, actor, ready = self._moved[place]
         gone = [seat.gone.popleft() for _ in range(len(seat.gone))]
         if gone:
-            seat.actor.drop.remote(gone)
-        return seat.actor.answer.remote(self._number, asked)
+            actor.drop.remote(gone)
+        return _Sent(place, asked, turn, ready, actor.answer.remote(self._number, asked))
 
-    def _move_in(self, place: int) -> None:
-        """Send the share to an actor, and ask what changed its predecessors.
+    def _move_in(self, place: int) -> tuple[int, Any, Any]:
+        """Send the share to an actor, and ask what changed its predecessors; return its turn,
+        the actor, and what is done when it is done.
 
         Calls of one caller run in their order, so the driver need not wait between them. If one of
         them fails, the question that follows raises its error.
         """
-        seat = self._seats[place]
-        self._turns[place] = seat.turn
-        self._ready[place] = seat.actor.hold.remote(self._number, self._share, self._threads)
+        turn, actor = self._seats[place].now
+        ready = actor.hold.remote(self._number, self._share, self._threads)
         for each in self._log[place]:
-            self._ready[place] = seat.actor.again.remote(self._number, each)
+            ready = actor.again.remote(self._number, each)
+        return turn, actor, ready
 
-    def _was_ready(self, place: int) -> bool:
-        """Whether the actor at a place had come to the questions of this crew."""
-        ray = _ray()
-        try:
-            ray.get(self._ready[place], timeout=0)
-        except ray.exceptions.RayError:
-            return False
-        return True
-
-    def _receive(self, place: int, asked: bytes, ref: Any, question: Callable[..., Any]) -> Any:
+    def _receive(self, sent: _Sent, question: Callable[..., Any]) -> Any:
         """Wait for an answer; replace an actor that is lost or late, and ask the new one."""
         ray, late, why = _ray(), False, ""
         attempts = starts = 0
         while attempts < ATTEMPTS and starts < STARTS:
-            turn = self._turns[place]
             try:
-                good, value = pickle.loads(ray.get(ref, timeout=self._engine.timeout))
+                good, value = pickle.loads(ray.get(sent.ref, timeout=self._engine.timeout))
             except ray.exceptions.GetTimeoutError:
                 if late:
                     raise InputError(
@@ -389,7 +394,7 @@ class _Actors:
                 raise
             except ray.exceptions.RayError as error:
                 why = _told(error)
-                if self._was_ready(place):
+                if _is_done(sent.ready):
                     attempts += 1
                 else:
                     starts += 1
@@ -397,12 +402,24 @@ class _Actors:
                 if good:
                     return value
                 raise value
-            self._seats[place].replace(turn)
-            ref = self._send(place, asked)
+            seat = self._seats[sent.place]
+            seat.replace(sent.turn)
+            seat.await_actor()
+            sent = self._send(sent.place, sent.asked)
         raise InputError(
             f"{attempts + starts} workers were lost with the question {question.__name__}: {why}",
             remedy="look for lack of memory on the nodes; fewer --workers on each need less",
         )
+
+
+def _is_done(ref: Any) -> bool:
+    """Whether a call has ended well."""
+    ray = _ray()
+    try:
+        ray.get(ref, timeout=0)
+    except ray.exceptions.RayError:
+        return False
+    return True
 
 
 def _forget(seats: Sequence[_Seat], number: int) -> None:
