@@ -55,6 +55,16 @@ def test_an_unknown_engine_is_refused(sample: Sample) -> None:
     assert "use one of threads, ray" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [("127.0.0.1:1", "no Ray at 127.0.0.1:1"), ("ray", "give HOST:PORT"), ("a:b", "HOST:PORT")],
+)
+def test_an_address_without_a_cluster_is_told(sample: Sample, address: str, message: str) -> None:
+    ran = tunesmith("rerank", "tune", *sample.dev, "--engine", "ray", "--address", address)
+    assert ran.code == 2
+    assert message in ran.err
+
+
 @NEEDS_RAY
 def test_a_command_is_silent_about_ray_and_leaves_nothing_behind(
     sample: Sample, session: Path

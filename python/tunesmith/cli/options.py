@@ -202,7 +202,7 @@ Address = Annotated[
     option(
         "--address",
         "HOST:PORT",
-        "With --engine ray: a cluster; without it, processes of this machine.",
+        "With --engine ray: head of a cluster, or auto; without it, processes of this machine.",
         WHERE,
     ),
 ]

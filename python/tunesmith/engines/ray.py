@@ -18,6 +18,7 @@ import logging
 import os
 import pickle
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -42,7 +43,9 @@ ATTEMPTS = 5
 """How many actors may be lost with the same question, before the question is to blame."""
 STARTS = 20
 """How many actors may be lost in a row before they come to a question."""
-LOCAL = "local"
+KNOCK = 10.0
+"""Seconds to wait for the head of a cluster."""
+LOCAL, AUTO = "local", "auto"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
 
@@ -112,6 +115,8 @@ class Ray:
     def _start(self) -> None:
         if self.address is None:
             _lock_door()
+        else:
+            _knock(self.address)
         ray = _ray()
         if not ray.is_initialized():
             self._connect()
@@ -458,6 +463,24 @@ def _lock_door() -> None:
     if "ray" not in sys.modules and not _TOKENS & os.environ.keys():
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _knock(address: str) -> None:
+    """Raise if nobody listens at an address: Ray itself would try for minutes."""
+    if address == AUTO:
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InputError(
+            f"--address {address}", remedy=f"give HOST:PORT of the head, or {AUTO} on a node of it"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray at {address}: {error}",
+            remedy="start one with ray start --head, and give its HOST:PORT",
+        ) from None
 
 
 def _alive(ray: Any) -> list[Any]:
