@@ -56,6 +56,15 @@ def test_an_unknown_engine_is_refused(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tuner", "remedy"), [("kbmira", "give --regime shards=2"), ("pro", "leave --workers out")]
+)
+def test_workers_that_would_be_idle_are_refused(sample: Sample, tuner: str, remedy: str) -> None:
+    ran = tunesmith("rerank", "tune", *sample.dev, "--tuner", tuner, *RAY)
+    assert ran.code == 2
+    assert "keeps only 1 busy" in ran.err and remedy in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize(
     ("address", "message"),
     [("127.0.0.1:1", "no Ray at 127.0.0.1:1"), ("ray", "give HOST:PORT"), ("a:b", "HOST:PORT")],
 )

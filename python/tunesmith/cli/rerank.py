@@ -27,11 +27,14 @@ from tunesmith.cli.console import (
 )
 from tunesmith.cli.verdict import show_untuned, show_verdict
 from tunesmith.engines import Engine
+from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
-from tunesmith.learn.online import with_regime
+from tunesmith.learn.linesearch import LineSearch
+from tunesmith.learn.online import Online, with_regime
+from tunesmith.learn.task import Tuner
 from tunesmith.learn.untuned import CONSENSUS
 from tunesmith.metrics import get_metric
 from tunesmith.presets import make_tuner, preset_options
@@ -211,6 +214,7 @@ def tune(
     o.resumable(run, resume)
     settings = o.settings(set_)
     algorithm = with_regime(make_tuner(tuner, settings), regime)
+    refuse_idle_workers(engine, algorithm)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
     measured = get_metric(metric)
@@ -295,6 +299,22 @@ def tune(
             f"refused: {result.refused} (another tuner, start or option may help; --force writes "
             "the weights anyway)",
             1,
+        )
+
+
+def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
+    """Raise for more workers than a tuner can use on saved lists."""
+    wanted = engine.workers if isinstance(engine, Ray) else None
+    # The points of a line search go to any number of workers.
+    if wanted is None or isinstance(tuner, LineSearch):
+        return
+    learners = tuner.regime.shards if isinstance(tuner, Online) else 1
+    if wanted > learners:
+        raise InputError(
+            f"--workers {wanted}, but the tuner keeps only {learners} busy",
+            remedy=f"give --regime shards={wanted}"
+            if isinstance(tuner, Online)
+            else "leave --workers out: of the batch tuners, only mert shares work on saved lists",
         )
 
 
