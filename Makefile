@@ -91,8 +91,8 @@ $(BIN)/maturin: $(BIN)/python
 # The package is installed in place, so Python files need no rebuild; the core does. What is never
 # imported need not be compiled: that would take longer than the rest of the installation.
 $(VENV)/.demo: EXTRAS := [demo]
-$(VENV)/.dev: EXTRAS := [dev,demo,serve,tensorboard,train,thot]
-$(VENV)/.bench: EXTRAS := [dev,demo,serve,tensorboard,train,thot,bench]
+$(VENV)/.dev: EXTRAS := [dev,demo,ray,serve,tensorboard,train,thot]
+$(VENV)/.bench: EXTRAS := [dev,demo,ray,serve,tensorboard,train,thot,bench]
 # KenLM's package is built with these, and nothing brings them along where builds are not isolated.
 $(VENV)/.bench: TOOLS := setuptools wheel
 

@@ -19,8 +19,11 @@ from twins.training import task_of
 
 from tunesmith import Forests, Pools, Weights, get_metric, tune
 from tunesmith.decode.model_weights import Kind
+from tunesmith.decode.spread import Spread
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine, Worker
+from tunesmith.errors import InputError
+from tunesmith.formats.base import Report
 from tunesmith.learn.online import Online, with_regime
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.lm import estimate
@@ -227,6 +230,68 @@ def test_batch_presets_learn_the_same_from_what_a_decoder_finds(world: Path, spa
             for engine in (Pickling(2), THREADS)
         )  # fmt: skip
         assert dict(found.weights) == dict(wanted.weights)
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize("space", ["list", "forest"])
+def test_workers_decode_a_corpus_as_one_process_does(world: Path, kind: Kind, space: Any) -> None:
+    """Several blocks, the order of features and an empty sentence included."""
+    lines, references = (
+        ["", *(world / f"dev.{side}").read_text().splitlines()] for side in ("src", "tgt")
+    )
+    model = Model.load(world / "model", kind, named=["pairs"])
+    source = Live(model, lines, [[text] for text in references], k=20, space=space)
+    weights, metric = Weights({**POOR[kind], "WP:haus~house": 0.5}), get_metric(METRIC)
+    apart = source.on(Pickling(2))
+    for k in (None, 3):
+        found, wanted = (each.decode(weights, k) for each in (apart, source))
+        assert found.names == wanted.names and len(found.names) > len(model.decoder.dense)
+        assert list(found.contents(metric)) == list(wanted.contents(metric))
+        assert (found.references, found.sources) == (wanted.references, wanted.sources)
+        chosen = wanted.decoded(weights)
+        assert found.outputs(found.decoded(weights)) == wanted.outputs(chosen)
+
+
+def test_a_text_that_is_dealt_to_workers_is_translated_as_by_one_process(world: Path) -> None:
+    translator = Model.load(world / "model", "phrase").translator(POOR["phrase"])
+    spread = Spread(translator, Pickling(2), 1)
+    lines = [*(world / "dev.src").read_text().splitlines()[:9], "", "haus"]
+    found, wanted = (each.batch(lines, unique=True) for each in (spread, translator))
+    assert [replace(each, seconds=0.0) for each in found] == [
+        replace(each, seconds=0.0) for each in wanted
+    ]
+    for few in (lines, lines[:1], []):
+        lists, others = (each.nbest(few, 5, links=True) for each in (spread, translator))
+        assert lists.names == others.names and lists.sources == others.sources
+        for name, array in others._arrays().items():
+            assert np.array_equal(lists._arrays()[name], array, equal_nan=array.dtype.kind == "f")
+
+
+def test_bad_lines_keep_their_numbers_when_they_are_dealt_to_workers(world: Path) -> None:
+    translator = Model.load(world / "model", "phrase").translator(POOR["phrase"])
+    spread = Spread(translator, Pickling(2), 1)
+    lines = ["haus"] * 9
+    lines[6] = "<x translation='y'>haus"
+    for each in (spread, translator):
+        with pytest.raises(InputError, match="text:16: "):
+            each.batch(lines, markup="exclusive", first=10, file="text", report=Report())
+        report = Report(skip_bad=True)
+        found = each.batch(lines, markup="exclusive", first=10, file="text", report=report)
+        assert len(found) == 9 and found[6].text == ""
+        assert [(bad.count, bad.first.line) for bad in report.skipped.values()] == [(1, 16)]
+
+
+@pytest.mark.parametrize("sizes", [[12], [5, 7], [1, 0, 3, 8]])
+def test_joined_parts_are_the_whole(sizes: list[int]) -> None:
+    whole = learnable(2, empty=[3], scored=True)
+    ends = np.cumsum(sizes).tolist()
+    parts = [
+        whole.subset(list(range(end - size, end))) for size, end in zip(sizes, ends, strict=True)
+    ]
+    joined = Pools.join(parts)
+    assert (joined.references, joined.names) == (whole.references, whole.names)
+    for name, array in whole._arrays().items():
+        assert np.array_equal(joined._arrays()[name], array, equal_nan=array.dtype.kind == "f")
 
 
 def test_sentences_that_were_sent_are_decoded_again(world: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tunesmith.engines import Crew, Pool, Worker
-from tunesmith.engines.base import P, Question
+from tunesmith.engines.base import Asked, P, Question
 
 T = TypeVar("T")
 
@@ -33,6 +33,9 @@ class Pickling:
         self.asked[:] = [[] for _ in range(self.workers)]
         workers = [Worker(pickle.loads(pickled), Pool(threads)) for _ in range(self.workers)]
         return _Apart(workers, self.asked)
+
+    def close(self) -> None:
+        """Workers end with their crew."""
 
 
 class _Apart:
@@ -59,3 +62,6 @@ class _Apart:
             self._answer(place, question, each, {})
             for place, each in zip(range(self.size), args, strict=True)
         ]
+
+    def settle(self, asked: Sequence[Asked]) -> None:
+        """Workers in this process are not lost."""

@@ -23,7 +23,7 @@ from tunesmith.errors import InputError
 COMMANDS = (
     *("demo", "rerank", "score", "compare", "report", "presets"),
     *("train", "inspect", "features", "tune", "translate", "analyse", "reachability", "lm"),
-    *("local", "serve", "token", "structured", "experiment"),
+    *("local", "serve", "token", "structured", "experiment", "simulate"),
 )
 # The key under which a context keeps the words of its command line.
 WORDS = "tunesmith.words"

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, note, out, progress, table
-from tunesmith.engines import THREADS, Engine
+from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.experiments import SCALES, Lab, Recipe, find_recipe, find_task, read_recipe, shipped
 from tunesmith.experiments.tasks import described
@@ -20,7 +20,6 @@ app = typer.Typer(
     help="Run tables and figures of the papers again: recipes, verdicts, plots.",
     no_args_is_help=True,
 )
-ENGINES: dict[str, Engine] = {"threads": THREADS}
 
 Scale = Annotated[
     str,
@@ -40,7 +39,6 @@ DataFolder = Annotated[
         "Folder of the texts and lists that recipes name; default: $TUNESMITH_DATA.",
     ),
 ]
-EngineName = Annotated[str, o.option("--engine", "NAME", f"{', '.join(ENGINES)}.")]
 Jobs = Annotated[
     int,
     o.option("--jobs", "N", "Runs at a time, one thread each; 0: one per core.", min=0, max=1024),
@@ -123,6 +121,7 @@ def show(
     "$ tunesmith experiment run eidelman2013-rm --scale smoke\n\n"
     "$ tunesmith experiment run my.toml --scale small --data texts --out results",
 )
+@o.runs_on_engine
 def run(
     recipes: Annotated[
         list[str], typer.Argument(metavar="RECIPE...", help="Names, or TOML files.")
@@ -130,10 +129,11 @@ def run(
     scale: Scale = "small",
     folder: Out = Path("experiments"),
     data: DataFolder = None,
-    engine: EngineName = "threads",
     jobs: Jobs = 0,
     latex: Latex = False,
     json: o.Json = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Run recipes; what was run before with the same content is not run again.
 
@@ -143,14 +143,16 @@ def run(
 
 
 @app.command("all", epilog="Examples:\n\n$ tunesmith experiment all --scale smoke --out results")
+@o.runs_on_engine
 def all_(
     scale: Scale = "small",
     folder: Out = Path("experiments"),
     data: DataFolder = None,
-    engine: EngineName = "threads",
     jobs: Jobs = 0,
     latex: Latex = False,
     json: o.Json = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Run all recipes of the package."""
     _run([*shipped().values()], scale, folder, data, engine, jobs, latex, json)
@@ -161,13 +163,12 @@ def _run(
     scale: str,
     folder: Path,
     data: Path | None,
-    engine: str,
+    engine: Engine,
     jobs: int,
     latex: bool,
     json: bool,
 ) -> None:
     o.one_of("scale", scale, SCALES)
-    o.one_of("engine", engine, tuple(ENGINES))
     given = data if data is not None else _environment()
     if given is not None and not given.is_dir():
         raise InputError("no such folder", str(given), remedy="check --data")
@@ -189,7 +190,7 @@ def _run(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(shown, description=what, completed=done, total=total)
 
-        lab = Lab(folder, given, jobs, ENGINES[engine], latex, tell)
+        lab = Lab(folder, given, jobs, engine, latex, tell)
         for recipe in recipes:
             outcome = lab.run(recipe)
             outcomes.append(outcome)

@@ -14,6 +14,7 @@ from tunesmith.cli.console import busy, emit, note, out, progress, table
 from tunesmith.cli.tune import texts
 from tunesmith.decode.model_weights import templates_of
 from tunesmith.decode.translation import KINDS, Model, Translator
+from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.local import Index
 from tunesmith.local.index import LENGTH
@@ -54,6 +55,7 @@ Tokenized = Annotated[
     "Text that the model was trained on has better lists than new text will have: keep some of "
     "the parallel text out of training and build the index from it."
 )
+@o.runs_on_engine
 def build(
     out_: Annotated[Path, o.option("--out -o", "INDEX", "Folder to make.")],
     data: Data,
@@ -67,6 +69,8 @@ def build(
     moses: o.Moses = None,
     cache: o.Cache = None,
     tokenized: Tokenized = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Decode parallel text once and keep the K best translations of each line.
 
@@ -89,6 +93,7 @@ def build(
             references,
             k=k,
             threads=threads,
+            engine=engine,
             progress=lambda done, lines: bar.update(task, completed=done, total=lines),
         )
     _tell(index, json)

@@ -12,6 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from tunesmith.cli.console import note
+from tunesmith.engines import THREADS, Engine
+from tunesmith.engines.ray import TIMEOUT, Ray
 from tunesmith.errors import InputError
 from tunesmith.formats import Reading, names
 from tunesmith.metrics import Metric, get_metric, metric_names
@@ -28,6 +31,8 @@ WEIGHTS = "Weights"
 RUNS = "Runs"
 MEASURE = "Is it better?"
 MODEL = "The model"
+WHERE = "Where it runs"
+ENGINES = ("threads", "ray")
 
 
 def option(names: str, value: str, help: str, panel: str | None = None, **more: Any) -> Any:
@@ -204,6 +209,61 @@ Cache = Annotated[
     ),
 ]
 
+EngineName = Annotated[
+    str,
+    option("--engine", "NAME", "threads of this process, or ray. Never changes a result.", WHERE),
+]
+Address = Annotated[
+    str | None,
+    option(
+        "--address",
+        "HOST:PORT",
+        "With --engine ray: head of a cluster, or auto; without it, processes of this machine.",
+        WHERE,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    option(
+        "--workers",
+        "N",
+        "With --engine ray: their number; default: one per node of the cluster, or one per core "
+        "of this machine. --threads are those of each.",
+        WHERE,
+        min=1,
+        max=10_000,
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    option(
+        "--timeout",
+        "SECONDS",
+        f"With --engine ray: how long an answer of a worker may take; default: {TIMEOUT:g}.",
+        WHERE,
+        min=1.0,
+    ),
+]
+
+
+def engine_of(
+    engine: EngineName = "threads",
+    address: Address = None,
+    workers: Workers = None,
+    timeout: Timeout = None,
+) -> Engine:
+    """Return an engine from the options; raise for those that it does not have."""
+    one_of("engine", engine, ENGINES)
+    if engine == "ray":
+        return Ray(workers, address, timeout=TIMEOUT if timeout is None else timeout)
+    given = {"--address": address, "--workers": workers, "--timeout": timeout}
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"{name} without --engine ray", remedy="add it; --threads is for this process"
+            )
+    return THREADS
+
 
 def reading_of(
     format: Format = None,
@@ -254,12 +314,27 @@ def made_from(
         kept = [each for name, each in own.parameters.items() if name != parameter]
         taken = [*kept, *more.values()]
         # Those that must be given come first.
-        taken.sort(key=lambda each: each.default is not each.empty)
+        taken.sort(key=lambda each: (each.kind, each.default is not each.empty))
         run.__annotations__ = {each.name: each.annotation for each in taken}
         run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def runs_on_engine(command: Command) -> Command:
+    """Replace a command's parameter `engine` by the options of `engine_of`; close it at the end."""
+
+    @wraps(command)
+    def run(engine: Engine, **given: Any) -> None:
+        try:
+            command(engine=engine, **given)
+        finally:
+            engine.close()
+            if isinstance(engine, Ray) and engine.replaced:
+                note(f"workers that were lost or late, and replaced: {engine.replaced}")
+
+    return made_from(engine_of, "engine")(run)
 
 
 def reads_lists(*, columns: bool = True) -> Callable[[Command], Command]:

@@ -26,10 +26,15 @@ from tunesmith.cli.console import (
     warn,
 )
 from tunesmith.cli.verdict import show_untuned, show_verdict
+from tunesmith.engines import Engine
+from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
+from tunesmith.learn.linesearch import LineSearch
+from tunesmith.learn.online import Online
+from tunesmith.learn.task import Tuner
 from tunesmith.learn.untuned import CONSENSUS
 from tunesmith.metrics import get_metric
 from tunesmith.presets import preset_options
@@ -152,6 +157,7 @@ def _alone(row: dict[str, Any]) -> str:
     "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
 @o.reads_lists()
+@o.runs_on_engine
 def tune(
     nbest: o.Nbest,
     reference: o.ListReferences = None,
@@ -196,6 +202,7 @@ def tune(
     ] = None,
     *,
     reading: Reading,
+    engine: Engine,
 ) -> None:
     """Learn weights that rank the best hypothesis of each list first.
 
@@ -213,6 +220,8 @@ def tune(
     if as_ is not None:
         settings, regime = paper.with_options(preset, settings), regime or paper.regime
     stages = stages_of(preset, settings, regime)
+    for stage in stages:
+        refuse_idle_workers(engine, stage.tuner)
     bounds, fixed = o.bounds(bound), o.fixed(fix)
     o.writable(out_file)
     measured = get_metric(metric)
@@ -264,6 +273,7 @@ def tune(
             fixed=fixed,
             second_metric=watched,
             threads=threads,
+            engine=engine,
             run=run,
             resume=resume,
             config=None if run is None else inputs(files, reading),
@@ -296,6 +306,22 @@ def tune(
             f"refused: {result.refused} (another tuner, start or option may help; --force writes "
             "the weights anyway)",
             1,
+        )
+
+
+def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
+    """Raise for more workers than a tuner can use on saved lists."""
+    wanted = engine.workers if isinstance(engine, Ray) else None
+    # The points of a line search go to any number of workers.
+    if wanted is None or isinstance(tuner, LineSearch):
+        return
+    learners = tuner.regime.shards if isinstance(tuner, Online) else 1
+    if wanted > learners:
+        raise InputError(
+            f"--workers {wanted}, but the tuner keeps only {learners} busy",
+            remedy=f"give --regime shards={wanted}"
+            if isinstance(tuner, Online)
+            else "leave --workers out: of the batch tuners, only mert shares work on saved lists",
         )
 
 

@@ -20,7 +20,9 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_skipped, warn
 from tunesmith.decode.markup import MARKUP
 from tunesmith.decode.model_weights import templates_of, without_effect
+from tunesmith.decode.spread import SHARES, Spread
 from tunesmith.decode.translation import KINDS, Model, Pace, Translation, Translator
+from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
 from tunesmith.formats.base import Report
@@ -44,6 +46,7 @@ SHOWN = 10
 STDIN = Path("-")
 
 
+@o.runs_on_engine
 def translate(
     model: o.Model = None,
     input: Annotated[Path, o.option("--input -i", "FILE", "Text; - is standard input.")] = STDIN,
@@ -149,6 +152,8 @@ def translate(
             TEXT,
         ),
     ] = False,
+    *,
+    engine: Engine,
 ) -> None:
     """Translate text, a sentence per line, in order, as it comes.
 
@@ -189,6 +194,11 @@ def translate(
             "--local gives the best translation only",
             remedy="leave --nbest and --mbr out; --explain shows the next-best translation",
         )
+    if engine is not THREADS and (json or explain or mbr is not None or local is not None):
+        raise InputError(
+            "workers of --engine ray give translations and lists only",
+            remedy="leave --json, --explain, --mbr and --local out, or the engine",
+        )
     o.one_of("kind", kind, tuple(KINDS))
     if model is None and kind not in (None, "hiero" if moses is None else "phrase"):
         raise InputError(
@@ -224,6 +234,7 @@ def translate(
     if local is not None:
         learnt = Local(method, k, strength, leave_one_out)
         learner = LocalTranslator(translator, Index.open(local, translator), learnt)
+    spread = None if engine is THREADS else Spread(translator, engine, threads)
     report = Lost(skip_bad)
     how: dict[str, Any] = {
         "threads": threads,
@@ -236,9 +247,9 @@ def translate(
         if nbest_out is not None:
             lists = stack.enter_context(NbestWriter(nbest_out))
         answers = Answers(
-            translator, how, lists, nbest, mbr is not None, alpha, json, explain, learner
+            translator, how, lists, nbest, mbr is not None, alpha, json, explain, learner, spread
         )
-        pace = Pace(threads, nbest)
+        pace = Pace(threads if spread is None else SHARES * spread.workers, nbest)
         for first, lines in _watched(batches(input, lambda: pace.size, report)):
             begun = perf_counter()
             answers.give(first, lines)
@@ -278,6 +289,7 @@ class Answers:
     json: bool
     explain: bool
     local: LocalTranslator | None = None
+    spread: Spread | None = None
     seconds: list[tuple[float, float, float]] = field(default_factory=list)
     """Of each line with weights of its own: retrieval, training, decoding."""
 
@@ -293,7 +305,8 @@ class Answers:
     def _give(self, first: int, lines: list[str]) -> None:
         how = {**self.how, "first": first}
         if self.lists is not None:
-            pools = self.translator.nbest(lines, self.nbest, links=True, **how)
+            nbest = self.translator.nbest if self.spread is None else self.spread.nbest
+            pools = nbest(lines, self.nbest, links=True, **how)
             self.lists.add(pools.core)
             # Bad lines are already counted: do not count them again.
             how["report"] = Report(how["report"].skip_bad)
@@ -327,7 +340,7 @@ class Answers:
     def _found(self, lines: list[str], how: dict[str, Any]) -> Sequence[str]:
         """Print the best translations in the requested form; return as `_agreed` does."""
         details = 2 if self.explain else int(self.json)
-        chosen = self.translator if self.local is None else self.local
+        chosen = self.spread or self.local or self.translator
         found: Sequence[Translation] = chosen.batch(lines, details=details, unique=True, **how)
         lost = self.how["report"].lines
         for number, each in enumerate(found, how["first"]):

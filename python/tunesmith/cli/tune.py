@@ -31,6 +31,7 @@ from tunesmith.decode.moses import read_config
 from tunesmith.decode.reaching import in_words
 from tunesmith.decode.templates import SETS
 from tunesmith.decode.translation import KINDS, WEIGHTS, Model
+from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import CHECKED, fingerprint
 from tunesmith.formats import read_references
@@ -53,6 +54,8 @@ EXAMPLES = (
     "$ tunesmith tune model --source dev.de -r dev.en -t mert --space forest --run runs/mert\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t adagrad --features green2013 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=2 -o w.toml\n\n"
+    "$ tunesmith tune model --source dev.de -r dev.en -t mira --regime shards=4 --engine ray "
+    "--workers 4 -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t maxforce --set update=early -o w.toml\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en -t mert,mira --features green2013 -o w\n\n"
     "$ tunesmith tune model --source dev.de -r dev.en --as eidelman2013 -t rm -o w.toml\n\n"
@@ -113,6 +116,7 @@ def paired(args: Sequence[str]) -> list[str]:
     return given
 
 
+@o.runs_on_engine
 def tune(
     source: Annotated[Path, o.option("--source -s", "FILE", "Sentences to translate.")],
     reference: Annotated[
@@ -257,6 +261,8 @@ def tune(
     run: o.Run = None,
     resume: o.Resume = False,
     tensorboard: o.Tensorboard = None,
+    *,
+    engine: Engine,
 ) -> None:
     """Learn weights with the decoder in the loop.
 
@@ -383,6 +389,7 @@ def tune(
             bounds=o.bounds(bound),
             fixed=o.fixed(fix),
             threads=threads,
+            engine=engine,
             merged=merged,
             run=run,
             resume=resume,

@@ -4,8 +4,13 @@ A question is a module-level function whose first argument is the worker; the ot
 answer, are plain values: arrays, numbers, parts of tuners. So a worker may sit in this process, in
 another one, or on another machine. What it holds stays there.
 
->>> from tunesmith.engines import Threads
->>> def longest(worker, least):
+A worker on another machine may be lost. Its successor is asked again what the lost one was asked,
+in the same order. Most questions need not be repeated: mark those that change nothing in a worker
+with `reads`, and those after which earlier questions no longer matter with `begins`.
+
+>>> from tunesmith.engines import Threads, reads
+>>> @reads
+... def longest(worker, least):
 ...     return max((line for line in worker.share if len(line) >= least), key=len)
 >>> Threads().crew(["a", "abc", "ab"], threads=1).ask(longest, 2)
 'abc'
@@ -14,13 +19,46 @@ another one, or on another machine. What it holds stays there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tunesmith.engines.pool import Pool
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
 Question = Callable[Concatenate["Worker", P], T]
+Asked = tuple[Callable[..., Any], Sequence[tuple[Any, ...]]]
+"""A question, and its arguments for each worker."""
+
+
+class Effect(Enum):
+    """What a question does to a worker."""
+
+    READS = "reads"
+    CHANGES = "changes"
+    BEGINS = "begins"
+
+
+def reads(question: C) -> C:
+    """Mark a question that leaves a worker as it was, but for what can be computed again."""
+    return _marked(question, Effect.READS)
+
+
+def begins(question: C) -> C:
+    """Mark a question after which the answers of a worker do not depend on earlier questions."""
+    return _marked(question, Effect.BEGINS)
+
+
+def _marked(question: C, effect: Effect) -> C:
+    question.effect = effect  # type: ignore[attr-defined]
+    return question
+
+
+def effect_of(question: Callable[..., Any]) -> Effect:
+    """Return what a question does to a worker; one that is not marked changes it."""
+    found: Effect = getattr(question, "effect", Effect.CHANGES)
+    return found
 
 
 class Worker:
@@ -41,10 +79,16 @@ class Crew(Protocol):
         """Return the answer of the first worker."""
 
     def map(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> Iterator[T]:
-        """Yield the answers for each tuple of arguments, in order; some are found in parallel."""
+        """Yield the answers for each tuple of arguments, in order; some are found in parallel.
+
+        Any worker may be asked, so the question must be one that `reads`.
+        """
 
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
         """Return the answers of all workers, each for its own arguments, in their order."""
+
+    def settle(self, asked: Sequence[Asked]) -> None:
+        """Note that these questions alone would bring new workers to where the workers are now."""
 
 
 class Engine(Protocol):
@@ -52,3 +96,6 @@ class Engine(Protocol):
 
     def crew(self, share: Any, threads: int) -> Crew:
         """Return workers that hold a share, each with this number of threads (0: one per core)."""
+
+    def close(self) -> None:
+        """End the workers of all crews."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tunesmith.engines.base import Crew, P, Question, T, Worker
+from tunesmith.engines.base import Asked, Crew, P, Question, T, Worker
 from tunesmith.engines.pool import Pool
 
 
@@ -17,6 +17,9 @@ class Threads:
     def crew(self, share: Any, threads: int) -> Crew:
         """Return the one worker."""
         return _Here(Worker(share, Pool(threads)))
+
+    def close(self) -> None:
+        """Do nothing: the threads of a call end with it."""
 
 
 class _Here:
@@ -33,6 +36,9 @@ class _Here:
 
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
         return [question(self._worker, *each) for each in args]
+
+    def settle(self, asked: Sequence[Asked]) -> None:
+        del asked  # this worker lives as long as the driver
 
 
 THREADS = Threads()

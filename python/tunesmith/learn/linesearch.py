@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import Threads, Worker
+from tunesmith.engines import Threads, Worker, begins, reads
 from tunesmith.errors import InputError
 from tunesmith.learn.task import Epoch, SavedState, State, Task
 from tunesmith.spaces.moments import Within
@@ -80,7 +80,8 @@ class LineSearch:
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
         """Climb from the start weights and from other points."""
-        task.crew.ask(_open, start)
+        # Every worker climbs.
+        task.crew.ask_all(_open, [(start,)] * task.crew.size)
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
@@ -181,6 +182,7 @@ class _Lines:
     spread: Vector
 
 
+@begins
 def _open(worker: Worker, start: Vector) -> None:
     """Prepare the worker for climbs."""
     task: Task = worker.share
@@ -191,6 +193,7 @@ def _open(worker: Worker, start: Vector) -> None:
     worker.kept["lines"] = _Lines(search, moving, within.spread())
 
 
+@reads
 def _climb(
     worker: Worker,
     tuner: LineSearch,
@@ -210,6 +213,7 @@ def _climb(
     return tuner.climb(task, lines.search, np.flatnonzero(lines.moving), point, rng)
 
 
+@reads
 def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
     """Search on lists of the forests' strings; return the point that is best on the forests.
 
@@ -230,6 +234,7 @@ def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: i
     return best
 
 
+@reads
 def _sample(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
     """Return the point that is best on all bins, of searches on a share of the bins."""
     task: Task = worker.share

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from tunesmith import _core
-from tunesmith.engines import Worker
+from tunesmith.engines import Worker, reads
 from tunesmith.learn.task import Epoch, SavedState, Task
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools
@@ -155,6 +155,7 @@ def _one_epoch(
     )
 
 
+@reads
 def _learn(worker: Worker, update: Update, start: Vector) -> Learnt:
     task: Task = worker.share
     lists = task.spaces.listed([start], LISTED, task.threads)

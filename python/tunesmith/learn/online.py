@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import Crew, Worker
+from tunesmith.engines import Crew, Worker, begins, reads
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import packed, unpacked
 from tunesmith.learn.gains import SENTENCE, Gain
@@ -214,12 +214,10 @@ class Online:
         before, updates, context = start, 0, None
         if state is not None:
             done, moved = int(state["done"][0]), state["moved"].tolist()
-            team.restore(state, done // schedule.proposals, schedule.slow_down)
+            team.restore(state)
             if done % schedule.proposals:
                 before, updates = np.array(state["before"]), int(state["updates"][0])
                 context = state.get("context")
-                if context is not None:
-                    team.each("set_context", np.ascontiguousarray(context))
         sentences = task.spaces.lines
         shards = deal(sentences, task.lengths(), team.size)
         for number in range(done + 1, schedule.rounds + 1):
@@ -254,6 +252,7 @@ class Online:
             if not ends:
                 kept |= {"before": before, "updates": np.array([updates])}
                 kept |= {} if context is None else {"context": np.asarray(context)}
+            team.settle(kept)
             yield Epoch(
                 number,
                 task.clip(proposed),
@@ -352,13 +351,7 @@ class _Team:
 
         An argument that differs between learners is given as a `_PerLearner`.
         """
-        given = [
-            tuple([arg[n] for n in place] if isinstance(arg, _PerLearner) else arg for arg in args)
-            for place in self._places
-        ]
-        answers = self._crew.ask_all(
-            question, [(place, *each) for place, each in zip(self._places, given, strict=True)]
-        )
+        answers = self._crew.ask_all(question, self._given(args))
         found = {
             number: answer
             for place, several in zip(self._places, answers, strict=True)
@@ -366,17 +359,42 @@ class _Team:
         }
         return [found[number] for number in range(self.size)]
 
-    def begin(self, online: Online, start: Vector, seed: int, fit: Fit) -> None:
-        self._ask(_begin, online, start, seed, fit)
+    def _given(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Return the arguments for each worker."""
+        return [
+            (
+                place,
+                *([arg[n] for n in place] if isinstance(arg, _PerLearner) else arg for arg in args),
+            )
+            for place in self._places
+        ]
 
-    def restore(self, state: SavedState, done: int, slow_down: float) -> None:
+    def begin(self, online: Online, start: Vector, seed: int, fit: Fit) -> None:
+        self._beginning = (online, start, seed, fit)
+        self._ask(_begin, *self._beginning)
+
+    def restore(self, state: SavedState) -> None:
+        """Go on from a state."""
+        for question, *args in self._way_to(state):
+            self._ask(question, *args)
+
+    def settle(self, state: SavedState) -> None:
+        """Let workers that come later begin from a state."""
+        way = [(_begin, *self._beginning), *self._way_to(state)]
+        self._crew.settle([(question, self._given(tuple(args))) for question, *args in way])
+
+    def _way_to(self, state: SavedState) -> list[tuple[Any, ...]]:
+        """Return the questions that bring new learners to a state."""
+        schedule = self._beginning[0].schedule
+        passes, rest = divmod(int(state["done"][0]), schedule.proposals)
         parts = ("weights", "lag", "steps", "gain", "update")
         states = [[state[f"{part}.{n}"] for part in parts] for n in range(self.size)]
         names = unpacked(state["names"]) if "names" in state else None
-        self._ask(_restore, _PerLearner(states), names)
         # Multiply as often as before, so that rounding is the same.
-        for _ in range(done):
-            self.each("slow_down", slow_down)
+        slower = [(_call, "slow_down", (schedule.slow_down,))] * passes
+        context = state.get("context") if rest else None
+        known = [] if context is None else [(_call, "set_context", (np.array(context),))]
+        return [(_restore, _PerLearner(states), names), *slower, *known]
 
     def each(self, method: str, *args: Any) -> None:
         """Call a method of every learner."""
@@ -425,6 +443,7 @@ def _learners(worker: Worker, numbers: Sequence[int]) -> list[_core.Learner]:
     return [worker.kept["learners"][number] for number in numbers]
 
 
+@begins
 def _begin(
     worker: Worker, numbers: Sequence[int], online: Online, start: Vector, seed: int, fit: Fit
 ) -> list[None]:
@@ -462,6 +481,7 @@ def _call(worker: Worker, numbers: Sequence[int], method: str, args: tuple[Any, 
     return [getattr(learner, method)(*args) for learner in _learners(worker, numbers)]
 
 
+@reads
 def _look(worker: Worker, numbers: Sequence[int], what: str) -> list[Any]:
     return [getattr(learner, what) for learner in _learners(worker, numbers)]
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tunesmith import _core
-from tunesmith.engines import Worker
+from tunesmith.engines import Worker, begins, reads
 from tunesmith.learn.gains import SENTENCE, Gain
 from tunesmith.learn.minimise import minimise
 from tunesmith.learn.online import Learner, Online, Schedule
@@ -70,6 +70,7 @@ class Ranking:
             )
 
 
+@begins
 def _sample(
     worker: Worker,
     selector: Selector,
@@ -91,6 +92,7 @@ def _sample(
     return len(rows), rows.sizes()
 
 
+@reads
 def _loss(worker: Worker, weights: Vector) -> tuple[float, Vector]:
     """Return the logistic loss of the pairs that were drawn last, and its slope."""
     rows: _core.Constraints = worker.kept["rows"]

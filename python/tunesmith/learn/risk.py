@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tunesmith import _core
-from tunesmith.engines import Worker
+from tunesmith.engines import Worker, begins, reads
 from tunesmith.learn.minimise import minimise
 from tunesmith.learn.task import Epoch, SavedState, Task
 from tunesmith.weights import Vector
@@ -84,6 +84,7 @@ class Risk:
             )
 
 
+@begins
 def _expect(worker: Worker, weights: Vector) -> None:
     """Prepare the worker for expectations around some weights."""
     task: Task = worker.share
@@ -92,6 +93,7 @@ def _expect(worker: Worker, weights: Vector) -> None:
     )
 
 
+@reads
 def _gain(worker: Worker, weights: Vector, alpha: float, corpus: bool) -> tuple[float, Vector]:
     """Return the expected gain and its slope."""
     expectation: _core.Expectation = worker.kept["expectation"]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker
+from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker, reads
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools, Spaces
 from tunesmith.spaces.moments import LISTED
@@ -120,6 +120,7 @@ class Task:
         return [float(len(source.split())) for source in self.spaces.by_line(self.spaces.sources)]
 
 
+@reads
 def _chosen(worker: Worker, weights: Vector) -> Statistics:
     """Return the statistics of what the weights choose, a row for each list or forest."""
     task: Task = worker.share

@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Self
 
 from tunesmith import _core
+from tunesmith.decode.spread import Spread
 from tunesmith.decode.translation import Translator
+from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
 from tunesmith.files.lock import Lock
 from tunesmith.formats.base import Report
-from tunesmith.local.candidates import Candidates, engine
+from tunesmith.local.candidates import Candidates
+from tunesmith.local.candidates import engine as check_search
 from tunesmith.local.identity import check_identity, identity
 from tunesmith.local.manifest import FILE, Building, Manifest, Part
 from tunesmith.metrics import Bleu
@@ -91,6 +94,7 @@ class Index:
         *,
         k: int = LENGTH,
         threads: int = 0,
+        engine: Engine = THREADS,
         progress: Progress = lambda done, lines: None,
         report: Report | None = None,
     ) -> Self:
@@ -101,7 +105,7 @@ class Index:
         or one that was begun with something else.
         """
         check_range("k", k, 1)
-        engine()
+        check_search()
         if len(sources) != len(references):
             raise InputError(
                 f"{len(sources)} sources, but references for {len(references)}",
@@ -114,10 +118,11 @@ class Index:
         lock = Lock(path, "index")
         try:
             manifest = cls._begun(path, translator, sources, references, k)
+            decoder = translator if engine is THREADS else Spread(translator, engine, threads)
             while manifest.building is not None and manifest.building.done < len(sources):
                 progress(manifest.building.done, len(sources))
                 manifest = cls._continued(
-                    path, manifest, translator, sources, references, threads, report
+                    path, manifest, translator, decoder, sources, references, threads, report
                 )
             progress(len(sources), len(sources))
             if not manifest.parts:
@@ -177,6 +182,7 @@ class Index:
         folder: Path,
         manifest: Manifest,
         translator: Translator,
+        decoder: Translator | Spread,
         sources: Sequence[str],
         references: References,
         threads: int,
@@ -188,7 +194,9 @@ class Index:
         last = min(first + CHUNK, len(sources))
         lines = sources[first:last]
         texts = references[first:last]
-        pools, kept = _decoded(translator, lines, texts, manifest.k, threads, first + 1, report)
+        pools, kept = _decoded(
+            translator, decoder, lines, texts, manifest.k, threads, first + 1, report
+        )
         skipped = dict(manifest.skipped)
         if len(kept) < len(lines):
             skipped[EMPTY] = skipped.get(EMPTY, 0) + len(lines) - len(kept)
@@ -207,7 +215,7 @@ class Index:
         Raise if it is damaged or unfinished, or if its lists were not decoded by `translator`:
         lists of another model or other weights would teach something else.
         """
-        engine()
+        check_search()
         path = Path(folder)
         manifest = Manifest.load(path)
         if manifest.building is not None:
@@ -334,7 +342,9 @@ class Index:
         for first in range(0, len(sources), CHUNK):
             lines, texts = sources[first : first + CHUNK], references[first : first + CHUNK]
             k = self._manifest.k
-            pools, kept = _decoded(translator, lines, texts, k, threads, first + 1, report)
+            pools, kept = _decoded(
+                translator, translator, lines, texts, k, threads, first + 1, report
+            )
             if not kept:
                 continue
             with self._writing:
@@ -424,6 +434,7 @@ class Index:
 
 def _decoded(
     translator: Translator,
+    decoder: Translator | Spread,
     lines: Sequence[str],
     references: References,
     k: int,
@@ -439,7 +450,7 @@ def _decoded(
         for place, (source, several) in enumerate(zip(words, texts, strict=True))
         if source.strip() and any(each.strip() for each in several)
     ]
-    pools = translator.nbest(
+    pools = decoder.nbest(
         [lines[place] for place in kept], k, threads=threads, first=first, report=report
     )
     wanted = [[each for each in texts[place] if each.strip()] for place in kept]

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
+from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.learn.selectors import Violations
 from tunesmith.metrics import Metric, Rows
@@ -131,6 +132,11 @@ class Source(ABC):
 
         With `k`, lists of that length are enough.
         """
+
+    def on(self, engine: Engine) -> Self:
+        """Return the source with workers of an engine to decode, if it can use them."""
+        del engine
+        return self
 
     def choose(self, weights: Weights, threads: int = 0) -> Choice:
         """Return what the weights choose for each sentence."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
+from tunesmith.engines import THREADS, Crew, Engine, Worker, reads
 from tunesmith.errors import InputError, no_feature
 from tunesmith.learn.selectors import Violations
 from tunesmith.sources.base import LIST, Source, refuse_empty
@@ -17,6 +19,8 @@ from tunesmith.spaces import Bins, Forests, Pools, Spaces, references_of
 from tunesmith.spaces.bins import Partial, Ranked
 
 SpaceName = Literal["list", "forest", "bins"]
+BLOCK = 20
+"""Sentences that a worker decodes at a time."""
 DENSITY = 50.0
 """Edges of a forest that tuning sees for each word of its best string."""
 
@@ -49,6 +53,8 @@ class Live(Source):
     partial: Partial | str = Partial.POTENTIAL
     ranked: Ranked | str = Ranked.ESTIMATE
     ways: int = 1
+    engine: Engine = THREADS
+    """Whose workers decode the corpus; bins are decoded in this process."""
 
     follows = True
 
@@ -72,6 +78,7 @@ class Live(Source):
         self.settings = {**wide, **self.settings}
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
+        self._decodings = 0
 
     def suited(self, space: str) -> Live:
         """Return the source with the kind of space that a tuner learns from."""
@@ -100,12 +107,39 @@ class Live(Source):
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
+        if self.engine is not THREADS and (self.space != "bins" or k is not None):
+            return self._decode_apart(weights, k)
         translator = self.model.translator(weights, self.settings, tokenized=True, zero=True)
-        every = range(len(self.sources))
-        found = self._found(translator, every, k or self.k or LIST, k is not None)
+        return self._decode(translator, range(len(self.sources)), k)
+
+    def _decode(self, translator: Translator, sentences: Iterable[int], k: int | None) -> Spaces:
+        found = self._found(translator, sentences, k or self.k or LIST, k is not None)
         if self.density is None:
             return found
         return found.pruned(translator.weights, self.density, self.threads)
+
+    def on(self, engine: Engine) -> Live:
+        """Return the source with workers of an engine."""
+        return self if engine is self.engine else replace(self, engine=engine)
+
+    @cached_property
+    def _crew(self) -> Crew:
+        return self.engine.crew(self, self.threads)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_crew"}
+        # A worker decodes itself.
+        return {**state, "engine": THREADS}
+
+    def _decode_apart(self, weights: Mapping[str, float], k: int | None) -> Spaces:
+        """Let workers decode blocks of sentences, and put these together."""
+        self._decodings += 1
+        firsts = range(0, len(self.sources), BLOCK)
+        asked = [(dict(weights), k, first, self._decodings) for first in firsts]
+        found = list(self._crew.map(_decode, asked))
+        forests = [each for each in found if isinstance(each, Forests)]
+        lists = [each for each in found if isinstance(each, Pools)]
+        return Forests.join(forests) if forests else Pools.join(lists)
 
     def subset(self, sentences: Sequence[int]) -> Live:
         """Return some of the sentences, with the same model."""
@@ -174,3 +208,17 @@ class Live(Source):
             return Bins.of_lines(bins.core, references, lines, self.partial)
         lists = translator.nbest(lines, k, threads=self.threads)
         return Pools(lists.core, references, lines)
+
+
+@reads
+def _decode(
+    worker: Worker, weights: Mapping[str, float], k: int | None, first: int, number: int
+) -> Spaces:
+    """Decode a block of sentences; `number` is that of the decoding, whose weights are the same."""
+    source: Live = worker.share
+    known, translator = worker.kept.get("translator", (0, None))
+    if known != number:
+        translator = source.model.translator(weights, source.settings, tokenized=True)
+        worker.kept["translator"] = number, translator
+    last = min(first + BLOCK, len(source.sources))
+    return source._decode(translator, range(first, last), k)

@@ -339,8 +339,61 @@ class Pools(Spaces):
         merged._origin = parts[0].origin
         return merged
 
+    @classmethod
+    def join(cls, parts: Sequence[Pools]) -> Pools:
+        """Return the sentences of all parts, one part after the other; statistics are left out.
+
+        Raise for bins, and for parts with different columns.
+        """
+        arrays = [part._arrays() for part in parts]
+        columns = {tuple(part.core.columns) for part in parts}
+        if len(columns) > 1 or any(part.binned for part in parts):
+            raise ValueError("only lists with the same columns can be joined")
+        ids = dict[str, int]()
+        for part in parts:
+            for name in part.names:
+                ids.setdefault(name, len(ids))
+        rows, places, values = [], [], []
+        for each, part in zip(arrays, parts, strict=True):
+            place = np.array([ids[name] for name in part.names], np.int64)[each["ids"]]
+            # Features of a hypothesis stand in the order of their numbers.
+            order = np.lexsort(
+                (place, np.repeat(np.arange(part.hypotheses), np.diff(each["rows"])))
+            )
+            rows.append(each["rows"])
+            places.append(place[order])
+            values.append(each["values"][order])
+        together = {
+            "starts": _ends([each["starts"] for each in arrays]),
+            "rows": _ends(rows),
+            "ids": np.concatenate(places),
+            "values": np.concatenate(values),
+            "names": packed(list(ids)),
+            "lines": np.zeros(0, np.int64),
+            "columns": arrays[0]["columns"],
+        }
+        rest = [name for name in arrays[0] if name not in together]
+        together |= {name: np.concatenate([each[name] for each in arrays]) for name in rest}
+
+        def all_of(texts: Sequence[Sequence[Any] | None]) -> list[Any] | None:
+            if any(each is None for each in texts):
+                return None
+            return [text for each in texts for text in each or ()]
+
+        return cls(
+            cls.core_of(together),
+            all_of([part.references for part in parts]),
+            all_of([part.sources for part in parts]),
+        )
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.sentences} sentences, {self.hypotheses} hypotheses, "
             f"{len(self.names)} features)"
         )
+
+
+def _ends(offsets: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return offsets that begin with 0 and end with a length, one array after the other."""
+    lengths = np.concatenate([np.diff(each) for each in offsets])
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -168,6 +168,7 @@ def tune(
         where = where.suited(space)
     given = [heldout] if isinstance(heldout, Source | Spaces) else heldout
     others = [each if isinstance(each, Source) else Saved(each) for each in given]
+    where, others = where.on(engine or THREADS), [each.on(engine or THREADS) for each in others]
     _check_sources(where, others, folds, iterations, kept)
     asked = Setup(measure, bounds or {}, dict(fixed or {}), threads, engine or THREADS)
     check_limits(asked.bounds, asked.fixed)

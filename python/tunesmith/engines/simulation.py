@@ -1,0 +1,281 @@
+"""Predicts how long a pass takes with many workers, how stale steps are, and what travels.
+
+Measured times of single sentences are replayed through each regime as a discrete-event
+simulation: workers decode, messages queue at the driver's network link, the driver takes steps.
+
+>>> known = Measurements(decode_seconds=(0.2,), step_seconds=0.001, update_bytes=8_000)
+>>> one, ten = (simulate("mixing", known, workers, 1000) for workers in (1, 10))
+>>> one.seconds / ten.seconds > 9.9
+True
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith.errors import InputError
+
+MOST = 100_000
+"""Sentences that are simulated; the numbers of a longer pass are in proportion."""
+BLOCK = 20
+"""Sentences that a worker of a batch tuner decodes at a time."""
+Times = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What a simulation replays. Times are those of one thread."""
+
+    decode_seconds: tuple[float, ...]
+    """Of some sentences; a longer text repeats them."""
+    step_seconds: float = 0.0
+    """A learner's step on one sentence."""
+    update_bytes: float = 0.0
+    """Weights on their way in either direction."""
+    list_bytes: float = 0.0
+    """The n-best list of one sentence."""
+    optimise_seconds: float = 0.0
+    """A batch tuner's work on one sentence, per decoding."""
+    latency: float = 0.001
+    """Seconds until a message arrives, however short it is."""
+    bandwidth: float = 1e8
+    """Bytes per second of the driver's link."""
+
+    def __post_init__(self) -> None:
+        numbers = {key: value for key, value in asdict(self).items() if key != "decode_seconds"}
+        for name, value in numbers.items():
+            if not isfinite(value) or value < 0 or (name == "bandwidth" and value == 0):
+                raise InputError(f"{name} is {value}", remedy="give a measured number")
+        times = self.decode_seconds
+        if not times or not all(isfinite(each) and each >= 0 for each in times) or not sum(times):
+            raise InputError(
+                "decode_seconds has no usable times", remedy="give seconds of at least one sentence"
+            )
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], file: str | None = None) -> Measurements:
+        """Return measurements from a JSON object; raise if it is not one of them."""
+        known = set(cls.__dataclass_fields__)
+        try:
+            if unknown := sorted(set(found) - known):
+                raise InputError(
+                    f"unknown measurement {unknown[0]}", file, remedy=f"use {', '.join(known)}"
+                )
+            times = tuple(float(each) for each in found["decode_seconds"])
+            rest = {key: float(value) for key, value in found.items() if key != "decode_seconds"}
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(
+                "not measurements", file, remedy="write them with tunesmith simulate --save FILE"
+            ) from None
+        return cls(times, **rest)
+
+    def message(self, size: float) -> float:
+        """Return how long the link is busy with a message."""
+        return size / self.bandwidth
+
+    def drawn(self, sentences: int) -> Times:
+        """Return the decoding times of a text, in a random order that is always the same."""
+        times = np.resize(np.array(self.decode_seconds), sentences)
+        return np.random.default_rng(1).permutation(times)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One pass over the text, or one decoding of a batch tuner."""
+
+    regime: str
+    workers: int
+    seconds: float
+    efficiency: float
+    """The part of the workers' time in which they decode or take steps."""
+    staleness: float
+    """Steps of others that the mean step has not seen, but would have seen in serial order."""
+    bytes_moved: float
+    bottleneck: str
+    """What takes most of the time: workers, network or driver."""
+
+
+def _mixing(known: Measurements, workers: int, times: Times, *, mix: int = 20) -> Predicted:
+    """Each worker passes over its shard; weights are averaged `mix` times."""
+    seconds = busy = network = stale = moved = 0.0
+    for piece in np.array_split(times, mix):
+        if not len(piece):
+            continue
+        parts = np.array_split(piece, workers)
+        own = [float(part.sum()) + known.step_seconds * len(part) for part in parts]
+        seconds += max(own)
+        busy += sum(own)
+        # A single worker has nobody to mix with.
+        if workers > 1:
+            crossing = 2 * (known.latency + workers * known.message(known.update_bytes))
+            network += crossing
+            moved += 2 * workers * known.update_bytes
+            # Of the other shards' steps in the piece, half come before the mean step.
+            stale += len(piece) * (len(piece) - len(piece) / workers) / 2
+    return _predicted("mixing", workers, seconds, network, 0.0, busy, stale / len(times), moved)
+
+
+def _batches(known: Measurements, workers: int, times: Times, *, batch: int = 0) -> Predicted:
+    """All workers decode a batch with the same weights; the driver takes the step."""
+    size = batch or 4 * workers
+    seconds = busy = network = driver = stale = moved = 0.0
+    for at in range(0, len(times), size):
+        part = times[at : at + size]
+        free = [0.0] * min(workers, len(part))
+        for each in part.tolist():
+            heapq.heapreplace(free, free[0] + each)
+        seconds += max(free)
+        busy += float(part.sum())
+        driver += known.step_seconds * len(part)
+        # Weights go to every worker, an update comes back for every sentence.
+        size_of_all = (workers + len(part)) * known.update_bytes
+        network += 2 * known.latency + known.message(size_of_all)
+        moved += size_of_all
+        stale += len(part) * (len(part) - 1) / 2
+    return _predicted(
+        "mini-batch", workers, seconds, network, driver, busy, stale / len(times), moved
+    )
+
+
+def _stale(known: Measurements, workers: int, times: Times) -> Predicted:
+    """Nobody waits: the driver takes each step when its update arrives."""
+    crossing = known.message(known.update_bytes)
+    coming = iter(times.tolist())
+    # When a worker has decoded, and how many steps its weights had seen.
+    events = [(each, 0) for each in islice(coming, workers)]
+    heapq.heapify(events)
+    busy = sum(each for each, _ in events)
+    inward = outward = driver = end = stale = 0.0
+    steps = 0
+    while events:
+        now, seen = heapq.heappop(events)
+        # The update crosses the link, then waits for the driver; new weights go back.
+        inward = max(inward, now) + crossing
+        driver = max(driver, inward + known.latency) + known.step_seconds
+        stale += steps - seen
+        steps += 1
+        end = driver
+        each = next(coming, None)
+        if each is not None:
+            outward = max(outward, driver) + crossing
+            busy += each
+            heapq.heappush(events, (outward + known.latency + each, steps))
+    moved = 2 * steps * known.update_bytes
+    taken = steps * known.step_seconds
+    shared = busy / workers
+    network = steps * crossing
+    worst = max((shared, "workers"), (network, "network"), (taken, "driver"))[1]
+    used = busy / (workers * end) if end else 1.0
+    return Predicted("stale-gradient", workers, end, used, stale / max(steps, 1), moved, worst)
+
+
+def _decoding(known: Measurements, workers: int, times: Times) -> Predicted:
+    """Workers decode blocks, lists come to the driver, which tunes on all of them."""
+    free = [0.0] * workers
+    arrived = 0.0
+    ends = []
+    for at in range(0, len(times), BLOCK):
+        done = free[0] + float(times[at : at + BLOCK].sum()) + known.latency
+        heapq.heapreplace(free, done)
+        ends.append((done, len(times[at : at + BLOCK])))
+    for done, lines in sorted(ends):
+        arrived = max(arrived, done) + known.message(lines * known.list_bytes)
+    decoding = max(free)
+    driver = known.optimise_seconds * len(times)
+    moved = len(times) * known.list_bytes + workers * known.update_bytes
+    network = arrived - decoding + known.latency + workers * known.message(known.update_bytes)
+    return _predicted(
+        "batch-tuner", workers, decoding, network, driver, float(times.sum()), 0.0, moved
+    )
+
+
+def _predicted(
+    regime: str,
+    workers: int,
+    seconds: float,
+    network: float,
+    driver: float,
+    busy: float,
+    staleness: float,
+    moved: float,
+) -> Predicted:
+    parts = {"workers": seconds, "network": network, "driver": driver}
+    total = sum(parts.values())
+    return Predicted(
+        regime,
+        workers,
+        total,
+        busy / (workers * total) if total else 1.0,
+        staleness,
+        moved,
+        max(parts, key=lambda name: parts[name]),
+    )
+
+
+REGIMES: dict[str, Callable[..., Predicted]] = {
+    "mixing": _mixing,
+    "mini-batch": _batches,
+    "stale-gradient": _stale,
+    "batch-tuner": _decoding,
+}
+
+
+def simulate(
+    regime: str, known: Measurements, workers: int, sentences: int, **options: int
+) -> Predicted:
+    """Return what a pass over so many sentences would take.
+
+    `mix` is an option of `mixing`, `batch` of `mini-batch` (default: four sentences a worker).
+    """
+    if workers < 1 or sentences < 1:
+        raise InputError(f"{workers} workers, {sentences} sentences", remedy="give at least one")
+    least = min(sentences, max(MOST, 100 * workers))
+    found = REGIMES[regime](known, workers, known.drawn(least), **options)
+    factor = sentences / least
+    if factor == 1.0:
+        return found
+    stale = found.staleness
+    if regime == "mixing":
+        # Pieces are longer, but there are no more of them: only the workers' part grows.
+        extra = (factor - 1.0) * float(known.drawn(least).sum() + known.step_seconds * least)
+        seconds = found.seconds + extra / workers
+        busy = found.efficiency * found.seconds * workers + extra
+        return Predicted(
+            regime, workers, seconds, busy / (workers * seconds), stale * factor,
+            found.bytes_moved, "workers" if extra / workers > found.seconds else found.bottleneck,
+        )  # fmt: skip
+    return Predicted(
+        regime, workers, found.seconds * factor, found.efficiency, stale,
+        found.bytes_moved * factor, found.bottleneck,
+    )  # fmt: skip
+
+
+def spread_of(text: str) -> list[int]:
+    """Return numbers of workers from `1,2,8`, or from `1..1000` in steps of about two.
+
+    >>> spread_of("1..10")
+    [1, 2, 5, 10]
+    """
+    low, dots, high = text.partition("..")
+    try:
+        if not dots:
+            found = sorted({int(each) for each in text.split(",")})
+        else:
+            ends = int(low), int(high)
+            steps = [head * 10**power for power in range(7) for head in (1, 2, 5)]
+            found = sorted({*ends, *(each for each in steps if ends[0] < each < ends[1])})
+    except ValueError:
+        found = []
+    if not found or found[0] < 1 or found[-1] > 1_000_000 or (dots and int(low) > int(high)):
+        raise InputError(f"--workers {text}", remedy="write 1..1000, or 1,2,8")
+    return found

@@ -1,0 +1,81 @@
+"""What simulated passes must obey, whatever is measured."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunesmith.engines.simulation import REGIMES, Measurements, Predicted, simulate, spread_of
+from tunesmith.errors import InputError
+
+TIMES = st.lists(st.floats(0.01, 2.0), min_size=1, max_size=20).map(tuple)
+FREE = {"latency": 0.0, "bandwidth": 1e18}
+
+
+@given(TIMES, st.integers(1, 200), st.sampled_from(sorted(REGIMES)))
+def test_one_worker_takes_the_sum_of_all_times(
+    times: tuple[float, ...], sentences: int, regime: str
+) -> None:
+    known = Measurements(times, **FREE)
+    total = float(known.drawn(sentences).sum())
+    found = simulate(regime, known, 1, sentences)
+    assert math.isclose(found.seconds, total) and math.isclose(found.efficiency, 1.0)
+
+
+@given(TIMES, st.integers(1, 200), st.integers(1, 50), st.sampled_from(sorted(REGIMES)))
+def test_no_number_of_workers_beats_the_work_or_the_longest_sentence(
+    times: tuple[float, ...], sentences: int, workers: int, regime: str
+) -> None:
+    known = Measurements(times, 0.01, 1e4, 1e5, 0.02)
+    drawn = known.drawn(sentences)
+    found = simulate(regime, known, workers, sentences)
+    assert found.seconds >= max(float(drawn.sum()) / workers, float(drawn.max())) * (1 - 1e-9)
+    assert 0.0 < found.efficiency <= 1.0 + 1e-9
+    assert found.staleness >= 0.0 and found.bytes_moved >= 0.0
+
+
+def test_equal_sentences_of_a_stale_gradient_are_late_by_the_other_workers() -> None:
+    found = simulate("stale-gradient", Measurements((1.0,), **FREE), 10, 1000)
+    assert math.isclose(found.seconds, 100.0)
+    # The first round of workers begins with the same weights.
+    assert 8.9 < found.staleness <= 9.0
+
+
+def test_mixing_is_bound_by_the_network_when_weights_are_many() -> None:
+    found = simulate("mixing", Measurements((0.1,), 0.0, update_bytes=8e6), 1000, 10_000)
+    assert found.bottleneck == "network"
+    assert found.bytes_moved == 2 * 20 * 1000 * 8e6
+
+
+@pytest.mark.parametrize("regime", sorted(REGIMES))
+def test_a_long_text_is_in_proportion(regime: str) -> None:
+    known = Measurements((0.1, 0.3), 0.001, 1000.0, 1e4, 0.001)
+
+    def of(sentences: int) -> Predicted:
+        return simulate(regime, known, 10, sentences)
+
+    # Shards of a long text are more equal than those of a short one.
+    assert math.isclose(of(1_000_000).seconds, 10 * of(100_000).seconds, rel_tol=0.05)
+
+
+def test_bad_measurements_are_refused() -> None:
+    for bad in (None, [], "x", [0.0]):
+        with pytest.raises(InputError):
+            Measurements.of({"decode_seconds": bad})
+    with pytest.raises(InputError, match="not measurements"):
+        Measurements.of({})
+    with pytest.raises(InputError, match="unknown measurement speed"):
+        Measurements.of({"decode_seconds": [1.0], "speed": 1})
+    with pytest.raises(InputError, match="latency is -1"):
+        Measurements.of({"decode_seconds": [1.0], "latency": -1})
+
+
+def test_numbers_of_workers() -> None:
+    assert spread_of("1..1000") == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
+    assert spread_of("8,2") == [2, 8]
+    for bad in ("0..5", "5..1", "x", "", "1,,2", "-1"):
+        with pytest.raises(InputError, match=r"write 1\.\.1000"):
+            spread_of(bad)
