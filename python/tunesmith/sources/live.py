@@ -218,7 +218,7 @@ def _decode(
     source: Live = worker.share
     known, translator = worker.kept.get("translator", (0, None))
     if known != number:
-        translator = source.model.translator(weights, source.settings, tokenized=True)
+        translator = source.model.translator(weights, source.settings, tokenized=True, zero=True)
         worker.kept["translator"] = number, translator
     last = min(first + BLOCK, len(source.sources))
     return source._decode(translator, range(first, last), k)
