@@ -317,10 +317,11 @@ def relative_margin(setting: Setting) -> Outcome:
     asked: dict[tuple[str, float, str, float | None], dict[str, Any]] = {}
     for scale in ("one", "length"):
         for c in (0.001, 0.01):
-            options = {"gain_scale": scale, "c": c}
+            plain = {"gain_scale": scale, "c": c, "spread": 0, "normalise": False}
+            options: dict[str, Any] = plain
             asked["mira", c, scale, None] = {**common, "preset": "mira", "options": options}
             for bound in (1.0, 3.0, 10.0, 30.0):
-                options = {"gain_scale": scale, "c": c, "price": c, "bound": bound}
+                options = {**plain, "price": c, "bound": bound}
                 asked["rm", c, scale, bound] = {**common, "preset": "rm", "options": options}
     with ThreadPoolExecutor(os.cpu_count()) as workers:
         found = dict(zip(asked, workers.map(_known, asked.values()), strict=True))
