@@ -201,6 +201,18 @@ BAD = {
         "tables[1].more: 'speed' is unknown",
         "use features",
     ),
+    "gains of nothing": (
+        'kind = "scores"',
+        'kind = "gains"\n\n[[tables]]\nkind = "scores"',
+        "tables[1].baseline: is missing",
+        "whose gains",
+    ),
+    "no weights at the top": (
+        'kind = "scores"',
+        'kind = "weights"\ntop = 0\n\n[[tables]]\nkind = "scores"',
+        "tables[1].top: 0 is not a whole number",
+        "correct",
+    ),
     "unknown system in a claim": (
         "> first on",
         "> last on",

@@ -401,6 +401,8 @@ def _check_entries(fields: Fields, made: Tabulated) -> None:
                 raise fields.wrong(
                     key, f"{each!r} is not a whole number from 1 on", "correct the number"
                 )
+    if made.kind == "gains" and "baseline" not in made.options:
+        raise fields.wrong("baseline", "is missing", "name the system whose gains are wanted")
     top = made.options.get("top", 1)
     if isinstance(top, bool) or top < 1:
         raise fields.wrong("top", f"{top!r} is not a whole number from 1 on", "correct the number")
