@@ -173,8 +173,8 @@ BAD = {
     "unknown key": ("seeds = 1", "seeds = 1\nseed = 2", "seed: unknown key", "there are"),
     "unknown key of a system": (
         'preset = "kbmira"',
-        'preset = "kbmira"\nas = "cherry2012"',
-        "systems[2].as: unknown key",
+        'preset = "kbmira"\nlike = "cherry2012"',
+        "systems[2].like: unknown key",
         "there are",
     ),
     "unknown preset": (
@@ -460,3 +460,16 @@ def test_the_recipe_of_the_page_runs_on_text_of_ones_own(tmp_path: Path) -> None
         "kbmira dense C=0.002",
     }
     assert outcome["plots"] == ["passes-mine.svg"]
+
+
+def test_a_system_may_have_the_settings_of_a_paper(tmp_path: Path) -> None:
+    text = BASE.replace(
+        'name = "kbmira"\npreset = "kbmira"',
+        'name = "kbmira"\npreset = "kbmira"\nas = "cherry2012"\noptions = { passes = 5 }',
+    )
+    recipe = read_recipe(written(tmp_path, text), "smoke")
+    system = next(each for each in recipe.systems if each.name == "kbmira")
+    assert (system.options["c"], system.options["passes"]) == (0.01, 5)
+    assert system.options["history"] == "oracle"
+    with pytest.raises(InputError, match=r"och2003 has no settings for kbmira"):
+        read_recipe(written(tmp_path, text.replace("cherry2012", "och2003")), "smoke")

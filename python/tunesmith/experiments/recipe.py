@@ -19,6 +19,7 @@ from typing import Any
 from tunesmith.errors import InputError
 from tunesmith.experiments.fields import Fields, at_scale
 from tunesmith.metrics import get_metric
+from tunesmith.papers import Settings, settings_of
 from tunesmith.presets import make_tuner, preset_names
 
 NONE = "none"
@@ -315,6 +316,7 @@ _OWN = {
     "preset",
     "templates",
     "space",
+    "as",
     "regime",
     "start",
     "after",
@@ -343,6 +345,13 @@ def _system(
             f"choose one of {', '.join([NONE, *preset_names()])}",
         )
     options = fields.table("options", {}).values
+    paper, settings = fields.text("as", None), Settings()
+    if paper is not None:
+        try:
+            settings = settings_of(paper, preset)
+        except InputError as error:
+            raise fields.wrong("as", error.message, error.remedy or "correct it") from None
+        options = settings.with_options(preset, options)
     if preset != NONE:
         try:
             make_tuner(preset, options)
@@ -355,18 +364,18 @@ def _system(
         preset=preset,
         options=options,
         templates=tuple(fields.texts("templates", ())),
-        space=fields.text("space", None, SPACES),
-        regime=fields.text("regime", None),
+        space=fields.text("space", settings.space, SPACES),
+        regime=fields.text("regime", settings.regime),
         start=fields.number("start", None),
         after=None if after is None else after.format(**labels),
         metric=fields.text("metric", None),
         iterations=fields.whole("iterations", None if own else default["iterations"], least=1),
         decodings=fields.whole("decodings", None if own else default["decodings"], least=2),
         seconds=fields.number("seconds", default["seconds"]),
-        keep=fields.text("keep", default["keep"], KEPT),
+        keep=fields.text("keep", settings.keep or default["keep"], KEPT),
         development=fields.text("development", "development"),
         beam=fields.whole("beam", None, least=1),
-        nbest=fields.whole("nbest", None, least=1),
+        nbest=fields.whole("nbest", settings.nbest, least=1),
         partial=fields.text("partial", None, ("potential", "bleu")),
         ranked=fields.text("ranked", None, ("estimate", "score")),
         local=fields.table("local", {}).values or None,
