@@ -13,6 +13,7 @@ import pytest
 from running import COMMAND, listing, on_a_terminal, process, refused, tunesmith
 
 from tunesmith.structured import Model, read_conllu
+from tunesmith.training.classes import read_classes
 
 WORDS = {
     "the": "DET",
@@ -213,3 +214,17 @@ def test_real_text_is_tagged_well_and_comes_back_whole(tmp_path: Path) -> None:
     assert found["upos"] > 91 and found["words"] == 2722
     pairs = zip(read_conllu(dev), read_conllu(tmp_path / "out"), strict=True)
     assert all(len(one.parts) == len(other.parts) for one, other in pairs)
+
+
+def test_tags_become_classes_of_words(tmp_path: Path) -> None:
+    """The most frequent tag of a word counts, whatever its case if that is asked for."""
+    rows = ["1\tBank\t_\tNOUN\t_", "2\tbank\t_\tVERB\t_", "3\tbank\t_\tNOUN\t_", "4\tx\t_\t_\t_"]
+    text = tmp_path / "tagged.conllu"
+    text.write_text("".join(f"{row}\t_\t_\t_\t_\t_\n" for row in rows) + "\n")
+    out = tmp_path / "classes.txt"
+    command = ("structured", "classes", text, "--out", out)
+    assert tunesmith(*command, "--lower").code == 0
+    assert read_classes(out) == {"bank": "NOUN"}
+    assert tunesmith(*command).code == 0
+    assert read_classes(out) == {"Bank": "NOUN", "bank": "NOUN"}
+    assert "no word has a tag (xpos)" in refused(tmp_path, *command, "--column", "xpos").err

@@ -24,6 +24,7 @@ from tunesmith.structured import (
 )
 from tunesmith.structured import score as score_texts
 from tunesmith.structured import train as train_model
+from tunesmith.structured.classes import write_tag_classes
 from tunesmith.structured.model import check_folder
 from tunesmith.structured.settings import AVERAGES, METHODS, UPDATES
 from tunesmith.structured.tasks import COLUMNS, NATIVE
@@ -281,6 +282,25 @@ def score(
             rows.add_row(name.upper(), f"{facts[name]:.2f}")
     rows.add_row("whole sentences", f"{found.exact:.2f}")
     out.print(rows)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "$ tunesmith structured apply tagger target.conllu > tagged.conllu\n\n"
+    "$ tunesmith structured classes tagged.conllu --out model/classes.txt --lower\n\n"
+    "$ tunesmith tune model -s dev.de -r dev.en -t mira --features class-bigrams -o w.toml",
+)
+def classes(
+    text: Annotated[Path, typer.Argument(metavar="TAGGED", help="CoNLL-U; - is the input.")],
+    out_file: Annotated[Path, o.option("--out -o", "FILE", "Where to write word and class.")],
+    column: Annotated[str, o.option("--column", "NAME", "The tags: upos or xpos.")] = "upos",
+    lower: Annotated[bool, o.flag("--lower", "Lower-case the words, as the model's are.")] = False,
+) -> None:
+    """Write the most frequent tag of each word as its class, for the template class-bigrams."""
+    o.one_of("column", column, COLUMNS)
+    o.writable(out_file)
+    words = write_tag_classes(_sentences(text), out_file, column=column, lower=lower)
+    note(f"classes of {words:,} words written to {out_file}")
 
 
 def _sentences(path: Path) -> list[Sentence]:
