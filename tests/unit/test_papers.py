@@ -110,7 +110,7 @@ def tabulated(folder: Path, asked: Tabulated, outputs: dict[str, list[str]]) -> 
 
 def test_what_tuning_has_not_made_better_is_noted(tmp_path: Path) -> None:
     systems = [System("a", "mert"), System("b", "mert", keep="last"), System("c", "mert")]
-    refused = {"a": [None, "kept"], "b": ["worse"], "c": [None]}
+    refused: dict[str, list[str | None]] = {"a": [None, "kept"], "b": ["worse"], "c": [None]}
     every = [
         (each, [Found("t", each.name, 1, {"refused": reason}) for reason in refused[each.name]])
         for each in systems
