@@ -13,7 +13,7 @@ from tunesmith.analysis import diversity, reordered
 from tunesmith.experiments.recipe import Recipe, System, Tabulated
 from tunesmith.experiments.running import Found, metric_of
 from tunesmith.experiments.store import Store, save_rows
-from tunesmith.experiments.tables import Context, Filled, fill
+from tunesmith.experiments.tables import Context, Filled, fill, refusals
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -106,6 +106,19 @@ def tabulated(folder: Path, asked: Tabulated, outputs: dict[str, list[str]]) -> 
     context = Context(recipe, worlds, found, Store(folder / "cache"))  # type: ignore[arg-type]
     (table,) = fill(context, asked)
     return table
+
+
+def test_what_tuning_has_not_made_better_is_noted(tmp_path: Path) -> None:
+    systems = [System("a", "mert"), System("b", "mert", keep="last"), System("c", "mert")]
+    refused: dict[str, list[str | None]] = {"a": [None, "kept"], "b": ["worse"], "c": [None]}
+    every = [
+        (each, [Found("t", each.name, 1, {"refused": reason}) for reason in refused[each.name]])
+        for each in systems
+    ]
+    assert refusals(every) == [
+        "no round was better than the start, which was kept, with a (1 of 2 seeds)",
+        "the last round, which was kept, was no better than the start, with b",
+    ]
 
 
 GOOD = ["a b c d e", "f g h i x", "q r s t u"]

@@ -54,7 +54,8 @@ def plots(context: Context, asked: Plotted, tables: Sequence[Filled]) -> dict[st
         if not any(series.values()):
             continue
         title = f"{asked.title or context.recipe.title} ({task})"
-        label = context.metric().label
+        scores = asked.kind != "options" or asked.y == "mean"
+        label = context.metric().label if scores else asked.y
         named = plot_name(context.recipe, asked, task)
         found[named] = draw(title, axis, label, series, asked.kind != "passes")
     return found

@@ -172,9 +172,7 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
     notes = [f"development: the score on {_tuned_text(context, task)}"]
     if base is not None:
         notes.append(f"p: approximate randomisation over all seeds and tests, against {baseline}")
-    kept = [s.name for s, runs in every if any(run.facts["refused"] for run in runs)]
-    if kept:
-        notes.append(f"no round was better than the start, which was kept, with {', '.join(kept)}")
+    notes += refusals(every)
     if "swing" in asked.options.get("more", []):
         notes.append("swing: mean change of the development score from round to round")
     if "range" in asked.options.get("more", []):
@@ -187,6 +185,28 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         rows.sort(key=lambda row: sign * _value(row[best]))
         rows = [{"rank": place, **row} for place, row in enumerate(rows, 1)]
     return Filled("scores", "", [], rows, notes)
+
+
+def refusals(every: Sequence[tuple[System, Sequence[Found]]]) -> list[str]:
+    """Return notes about systems that tuning has not made better on the tuning text."""
+    worse = {
+        system.name: [each for run in runs if (each := run.facts["refused"])]
+        for system, runs in every
+    }
+    # Systems that keep the last round are tested with its weights, however bad.
+    last = {system.name for system, _ in every if system.keep == "last"}
+    notes = []
+    for said, names in (
+        ("no round was better than the start, which was kept", worse.keys() - last),
+        ("the last round, which was kept, was no better than the start", worse.keys() & last),
+    ):
+        told = [
+            f"{name} ({len(worse[name])} of {len(runs)} seeds)" if len(runs) > 1 else name
+            for system, runs in every
+            if (name := system.name) in names and worse[name]
+        ]
+        notes += [f"{said}, with {', '.join(told)}"] if told else []
+    return notes
 
 
 def _tuned_text(context: Context, task: str) -> str:
