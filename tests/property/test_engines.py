@@ -146,6 +146,35 @@ def test_a_worker_holds_the_task_and_engines_in_it_are_threads() -> None:
     assert copy.evaluate(START) == task.evaluate(START)
 
 
+def hypotheses(worker: Worker) -> int:
+    """Return how many hypotheses a worker holds."""
+    task: Task = worker.share
+    return task.spaces.hypotheses
+
+
+def test_workers_hold_the_lists_of_their_learners_and_evaluate_those() -> None:
+    """Of other lists they hold the first hypothesis."""
+    whole = task_of(learnable(2, empty=[3]), "bleu")
+    engine = Pickling(2)
+    task = replace(whole, engine=engine)
+    learners = np.arange(12) % 3
+    crew = task.dealt(learners)
+    assert crew is task.dealt(learners.copy()) and crew is not task.dealt(learners[::-1])
+    crew = task.dealt(learners)
+    # Learners 0 and 2 are at the first worker: 8 of 12 lists, one of which is empty.
+    sizes = np.diff(learnable(2, empty=[3]).core.starts)
+    held = [int(sizes[learners % 2 == place].sum()) for place in range(2)]
+    others = [int((sizes[learners % 2 != place] > 0).sum()) for place in range(2)]
+    assert crew.ask_all(hypotheses, [(), ()]) == [a + b for a, b in zip(held, others, strict=True)]
+    for weights in (START, -START, np.array([0.0, 0.0, 1.0, 0.0])):
+        assert task.evaluate(weights) == whole.evaluate(weights)
+        assert np.array_equal(task.chosen(weights), whole.chosen(weights))
+    assert [names.count("_chosen") for names in engine.asked] == [6, 6]
+    task.release()
+    assert task.evaluate(START) == whole.evaluate(START)
+    assert [names.count("_chosen") for names in engine.asked] == [1, 0]
+
+
 def test_a_whole_run_is_the_same() -> None:
     """Folds, seeds and held-out lists included."""
     lists, heldout = learnable(2), learnable(5)

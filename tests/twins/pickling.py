@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tunesmith.engines import Crew, Pool, Worker
+from tunesmith.engines import Crew, Dealt, Pool, Worker
 from tunesmith.engines.base import Asked, P, Question
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ def sent(value: T) -> T:
 
 @dataclass(frozen=True)
 class Pickling:
-    """Workers that each hold a copy of the task, made once."""
+    """Workers that each hold a copy of the task, or of their part of it."""
 
     workers: int = 1
     asked: list[list[str]] = field(default_factory=list, compare=False)
@@ -29,9 +29,9 @@ class Pickling:
 
     def crew(self, share: Any, threads: int) -> Crew:
         """Return workers that were sent the task."""
-        pickled = pickle.dumps(share)
         self.asked[:] = [[] for _ in range(self.workers)]
-        workers = [Worker(pickle.loads(pickled), Pool(threads)) for _ in range(self.workers)]
+        dealt = share.parts(self.workers) if isinstance(share, Dealt) else [share] * self.workers
+        workers = [Worker(sent(part), Pool(threads)) for part in dealt]
         return _Apart(workers, self.asked)
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ with `reads`, and those after which earlier questions no longer matter with `beg
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -70,8 +71,16 @@ class Worker:
         self.kept: dict[str, Any] = {}
 
 
+class Dealt(ABC):
+    """Work of which each worker is given its own part."""
+
+    @abstractmethod
+    def parts(self, size: int) -> Iterator[Any]:
+        """Yield the part of each worker; a single one is given the whole."""
+
+
 class Crew(Protocol):
-    """Workers that were given the same share of work."""
+    """Workers that were given the same share of work, or their parts of it."""
 
     size: int
 
@@ -95,7 +104,10 @@ class Engine(Protocol):
     """Makes workers. The same questions get the same answers, to the bit, from every engine."""
 
     def crew(self, share: Any, threads: int) -> Crew:
-        """Return workers that hold a share, each with this number of threads (0: one per core)."""
+        """Return workers that hold a share, each with this number of threads (0: one per core).
+
+        If the share is `Dealt`, each holds its part.
+        """
 
     def close(self) -> None:
         """End the workers of all crews."""

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from tunesmith.engines.base import Asked, Crew, Effect, P, Question, T, Worker, effect_of
+from tunesmith.engines.base import Asked, Crew, Dealt, Effect, P, Question, T, Worker, effect_of
 from tunesmith.engines.pool import Pool
 from tunesmith.errors import InputError
 
@@ -300,10 +300,13 @@ class _Actors:
         self._engine, self._number, self._threads = engine, number, threads
         self._seats = list(engine._seats)
         self.size = len(self._seats)
-        self._share = _ray().put(_packed(share))
+        if isinstance(share, Dealt):
+            self._shares = [_ray().put(_packed(part)) for part in share.parts(self.size)]
+        else:
+            self._shares = [_ray().put(_packed(share))] * self.size
         self._log: list[list[bytes]] = [[] for _ in self._seats]
-        # All read the share at the same time; nothing waits for them yet.
-        self._moved = [self._move_in(place) for place in range(self.size)]
+        # A worker that is never asked holds nothing.
+        self._moved: list[tuple[int, Any, Any]] = [(-1, None, None)] * self.size
         weakref.finalize(self, _forget, self._seats, number)
 
     def ask(self, question: Question[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -376,7 +379,7 @@ class _Actors:
         them fails, the question that follows raises its error.
         """
         turn, actor = self._seats[place].now
-        ready = actor.hold.remote(self._number, self._share, self._threads)
+        ready = actor.hold.remote(self._number, self._shares[place], self._threads)
         for each in self._log[place]:
             ready = actor.again.remote(self._number, each)
         return turn, actor, ready

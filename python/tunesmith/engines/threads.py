@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tunesmith.engines.base import Asked, Crew, P, Question, T, Worker
+from tunesmith.engines.base import Asked, Crew, Dealt, P, Question, T, Worker
 from tunesmith.engines.pool import Pool
 
 
@@ -16,7 +16,8 @@ class Threads:
 
     def crew(self, share: Any, threads: int) -> Crew:
         """Return the one worker."""
-        return _Here(Worker(share, Pool(threads)))
+        whole = next(share.parts(1)) if isinstance(share, Dealt) else share
+        return _Here(Worker(whole, Pool(threads)))
 
     def close(self) -> None:
         """Do nothing: the threads of a call end with it."""

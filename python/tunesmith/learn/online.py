@@ -207,7 +207,9 @@ class Online:
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
         """Yield the weights after each pass, or after each part of one."""
-        schedule, team = self.schedule, _Team(task.crew, max(self.regime.shards, 1))
+        schedule, sentences = self.schedule, task.spaces.lines
+        shards = deal(sentences, task.lengths(), max(self.regime.shards, 1))
+        team = _Team(task.dealt(shards), max(self.regime.shards, 1))
         fit = self.learner.fitted(task, start, self._listed) if state is None else Fit.of(state)
         team.begin(self, start, seed, fit)
         done, moved = 0, [np.inf, np.inf]
@@ -218,8 +220,6 @@ class Online:
             if done % schedule.proposals:
                 before, updates = np.array(state["before"]), int(state["updates"][0])
                 context = state.get("context")
-        sentences = task.spaces.lines
-        shards = deal(sentences, task.lengths(), team.size)
         for number in range(done + 1, schedule.rounds + 1):
             epoch, part = 1 + (number - 1) // schedule.proposals, (number - 1) % schedule.proposals
             ends = part == schedule.proposals - 1

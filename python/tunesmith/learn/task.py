@@ -7,7 +7,7 @@ goes on from the `state` of the last one as if it had never stopped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker, reads
+from tunesmith.engines import THREADS, Crew, Dealt, Engine, Pool, Worker, reads
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools, Spaces
 from tunesmith.spaces.moments import LISTED
@@ -28,6 +28,8 @@ State = dict[str, npt.NDArray[Any]]
 SavedState = Mapping[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
 Statistics = npt.NDArray[np.float64]
+# What a task knows of its workers: a copy of it has none.
+_OF_WORKERS = ("crew", "learners", "holders")
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,33 @@ class Task:
         """The workers that hold the sentences."""
         return self.engine.crew(self, self.threads)
 
+    def dealt(self, learners: npt.NDArray[np.intp]) -> Crew:
+        """Return workers that hold the lists of their learners, given the learner of each line.
+
+        Learner n is at worker n modulo workers. The same workers are asked for evaluations then.
+        Forests and bins are not dealt: each worker holds all of them.
+        """
+        if np.array_equal(self.__dict__.get("learners", ()), learners):
+            return self.crew
+        self.release()
+        share = _Lists(self, learners)
+        crew = self.engine.crew(share, self.threads)
+        self.__dict__.update(crew=crew, learners=learners)
+        if share.is_dealt(crew.size):
+            self.__dict__["holders"] = learners % crew.size
+        return crew
+
     def release(self) -> None:
         """Dismiss the workers and what they keep.
 
         Workers and task refer to each other: without this their memory is free only when Python
         next looks for such circles.
         """
-        self.__dict__.pop("crew", None)
+        for name in _OF_WORKERS:
+            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "engine": THREADS, "crew": None}
+        return {**self.__dict__, "engine": THREADS, **dict.fromkeys(_OF_WORKERS)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({key: value for key, value in state.items() if value is not None})
@@ -79,12 +98,22 @@ class Task:
 
         `names` are those of the weights, if there are more weights than the task has features.
         """
-        rows: Statistics = self.crew.ask(_chosen, weights)[self.spaces.last]
+        rows: Statistics = self._rows(weights)[self.spaces.last]
+        return rows
+
+    def _rows(self, weights: Vector) -> Statistics:
+        """Return the statistics of what the weights choose, a row for each list or forest."""
+        holders: npt.NDArray[np.intp] | None = self.__dict__.get("holders")
+        if holders is None:
+            return self.crew.ask(_chosen, weights)
+        held = [np.flatnonzero(holders == place) for place in range(self.crew.size)]
+        answers = self.crew.ask_all(_chosen, [(weights, each) for each in held])
+        rows: Statistics = np.concatenate(answers)[np.argsort(np.concatenate(held))]
         return rows
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
         """Return corpus score and gain of the hypotheses that the weights choose, in all bins."""
-        total = self.crew.ask(_chosen, weights).sum(axis=0)
+        total = self._rows(weights).sum(axis=0)
         return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
 
     def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
@@ -121,10 +150,34 @@ class Task:
 
 
 @reads
-def _chosen(worker: Worker, weights: Vector) -> Statistics:
-    """Return the statistics of what the weights choose, a row for each list or forest."""
+def _chosen(
+    worker: Worker, weights: Vector, held: npt.NDArray[np.intp] | None = None
+) -> Statistics:
+    """Return the statistics of what the weights choose, a row for each list, or for those held."""
     task: Task = worker.share
-    return task.spaces.statistics(task.metric, task.spaces.best(weights, task.threads))
+    rows = task.spaces.statistics(task.metric, task.spaces.best(weights, task.threads))
+    return rows if held is None else rows[held]
+
+
+@dataclass(frozen=True)
+class _Lists(Dealt):
+    """A task of which each worker is given the lists of its learners."""
+
+    task: Task
+    learners: npt.NDArray[np.intp]
+
+    def is_dealt(self, size: int) -> bool:
+        spaces = self.task.spaces
+        return size > 1 and isinstance(spaces, Pools) and not spaces.binned
+
+    def parts(self, size: int) -> Iterator[Task]:
+        spaces = self.task.spaces
+        if not self.is_dealt(size):
+            yield from [self.task] * size
+            return
+        assert isinstance(spaces, Pools)
+        for part in spaces.thinned([self.learners % size == place for place in range(size)]):
+            yield replace(self.task, spaces=part)
 
 
 @dataclass(frozen=True)

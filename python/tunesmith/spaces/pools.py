@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,9 @@ from tunesmith.metrics import Metric, get_metric
 from tunesmith.spaces.base import Positions, References, Spaces
 from tunesmith.spaces.moments import recover_weights
 from tunesmith.weights import Vector, Weights
+
+# Texts of each hypothesis, in one array.
+PACKED = ("texts", "extras")
 
 
 class Pools(Spaces):
@@ -209,6 +213,34 @@ class Pools(Spaces):
             part._tables[key] = table.subset(chosen)
         part._metrics = list(self._metrics)
         return part
+
+    def thinned(self, several: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Self]:
+        """Yield as many lists with the same features; of those not kept, the first hypothesis.
+
+        `several` says which are kept. What all lists begin with is known then: gains over a
+        background start from its mean.
+        """
+        state = self.__getstate__()
+        arrays = state["arrays"]
+        starts, sizes = arrays["starts"], np.diff(arrays["rows"])
+        lengths = np.diff(starts)
+        texts = {name: unpacked(arrays[name]) for name in PACKED}
+        for kept in several:
+            chosen = np.repeat(kept, lengths)
+            chosen[starts[:-1][lengths > 0]] = True
+            cells = np.repeat(chosen, sizes)
+            thin = {
+                "starts": np.concatenate([[0], np.cumsum(chosen)])[starts],
+                "rows": np.concatenate([[0], np.cumsum(sizes[chosen])]),
+                **{name: arrays[name][cells] for name in ("ids", "values")},
+                **{name: packed(list(compress(texts[name], chosen))) for name in PACKED},
+                "scores": arrays["scores"][chosen],
+                **{key: arrays[key][chosen] for key in arrays if key.startswith("column.")},
+            }
+            tables = [(metric, rows[chosen]) for metric, rows in state["tables"]]
+            part = type(self).__new__(type(self))
+            part.__setstate__({**state, "arrays": {**arrays, **thin}, "tables": tables})
+            yield part
 
     def aligned(self, names: Sequence[str]) -> Self:
         """Return the lists with the features of `names` first, in their order, others after."""
