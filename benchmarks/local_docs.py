@@ -32,7 +32,7 @@ def benchmark(name: str, *columns: str) -> Callable[[Path], str]:
         rows = [{k: v for k, v in row.items() if k in (columns or row)} for row in content["rows"]]
         notes = "".join(f"\n- {note[0].upper()}{note[1:]}." for note in content["notes"])
         quick = "\n- **Measured with `--quick`**: less of everything, a first impression only."
-        return f"{table(rows)}\n{quick * bool(content['quick'])}{notes}"
+        return f"{content['title']}.\n\n{table(rows)}\n{quick * bool(content['quick'])}{notes}"
 
     return made
 

@@ -412,10 +412,10 @@ def test_generated_tables_stand_between_marks(
     monkeypatch.setattr(local_docs, "DOCS", tmp_path)
     monkeypatch.setattr(local_docs, "RESULTS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["local_docs"])
-    save(tmp_path, "serve-kills", Outcome("", [{"lost": 0}], notes=["four clients"]), False)
+    save(tmp_path, "serve-kills", Outcome("Kills", [{"lost": 0}], notes=["four clients"]), False)
     save(tmp_path, "serve-load", Outcome("", [{"errors": 1}]), True)
     local_docs.main()
-    wanted = "| lost |\n| ---: |\n| 0 |\n\n- Four clients."
+    wanted = "Kills.\n\n| lost |\n| ---: |\n| 0 |\n\n- Four clients."
     text = (tmp_path / "local.md").read_text()
     assert text == f"a\n<!-- begin kills -->\n{wanted}\n<!-- end kills -->\nb\n"
     assert "Measured with `--quick`" in (tmp_path / "serve.md").read_text()
