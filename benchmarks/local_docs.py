@@ -29,11 +29,10 @@ def benchmark(name: str, *columns: str) -> Callable[[Path], str]:
 
     def made(experiments: Path) -> str:
         content = _read(RESULTS / f"{name}.json")
-        if content["quick"]:
-            raise FileNotFoundError(f"{name} was measured with --quick")
         rows = [{k: v for k, v in row.items() if k in (columns or row)} for row in content["rows"]]
         notes = "".join(f"\n- {note[0].upper()}{note[1:]}." for note in content["notes"])
-        return f"{table(rows)}\n{notes}"
+        quick = "\n- **Measured with `--quick`**: less of everything, a first impression only."
+        return f"{content['title']}.\n\n{table(rows)}\n{quick * bool(content['quick'])}{notes}"
 
     return made
 
