@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+from tunesmith.errors import out_of_memory
+
 
 def main() -> None:
     """Run the command line."""
@@ -14,7 +16,9 @@ def main() -> None:
         signal.signal(signal.SIGINT, lambda number, frame: os._exit(130))
     try:
         from tunesmith import _core, cli
-    except MemoryError:
+    except (MemoryError, ImportError) as error:
+        if not out_of_memory(error):
+            raise
         os.write(2, b"error: out of memory: not even the program can be loaded\n")
         os._exit(2)
 

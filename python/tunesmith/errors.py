@@ -34,6 +34,14 @@ class InputError(ValueError):
         return f"{place}{self.message}{remedy}"
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that there is no memory, for data, a thread or a module."""
+    said = str(error)
+    # The interpreter and the loader have no classes of their own for these.
+    signs = ("can't start new thread", "failed to map segment", "annot allocate memory")
+    return isinstance(error, MemoryError) or any(sign in said for sign in signs)
+
+
 class WithoutEffect(UserWarning):
     """Weights that a model cannot use."""
 

@@ -36,13 +36,18 @@ class Ended:
         assert len(told) == 1, self.err
 
 
-def run(words: Sequence[object], before: Callable[[], None] | None = None, **env: str) -> Ended:
+def run(
+    words: Sequence[object],
+    before: Callable[[], None] | None = None,
+    patience: float = PATIENCE,
+    **env: str,
+) -> Ended:
     """Run a command in a process of its own, in which `before` is called first."""
     ended = subprocess.run(
         [*COMMAND, *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience,
         preexec_fn=before,
         env={**os.environ, **env},
     )

@@ -110,10 +110,10 @@ def soak(seconds: float, out: Path) -> int:
     early, late = (
         statistics.median(row[1] for row in part) for part in (warm[:third], warm[-third:])
     )
-    files = warm[0][2], warm[-1][2]
-    print(f"{turn} turns: {early / 1e6:.1f} MB, then {late / 1e6:.1f} MB; open files {files}")
+    opened = warm[0][2], warm[-1][2]
+    print(f"{turn} turns: {early / 1e6:.1f} MB, then {late / 1e6:.1f} MB; open files {opened}")
     grew = late > MOST * early and late > early + SLACK
-    return 1 if grew or files[1] > files[0] + 4 else 0
+    return 1 if grew or opened[1] > opened[0] + 4 else 0
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ def changed(arrays: dict[str, Any], dice: random.Random) -> dict[str, Any]:
         case 3:
             array = np.append(array.reshape(-1), array.reshape(-1)[:2])
         case 4:
-            array = array.astype(dice.choice([np.float32, np.int8, np.uint64, np.float64, "U3"]))
+            array = array.astype(dice.choice(["f4", "i1", "u8", "f8", "U3"]))
         case _:
             array = array.reshape(1, -1) if dice.random() < 0.5 else array.reshape(-1)[::-1]
     return {**arrays, name: array}

@@ -119,17 +119,19 @@ def test_too_little_memory_to_load_the_program_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    "error",
     [
-        ("MemoryError()", "error: out of memory (give it more memory"),
-        ('RuntimeError("can\'t start new thread")', "error: cannot start a thread: out of memory"),
+        "MemoryError()",
+        "RuntimeError('can\\'t start new thread')",
+        "ImportError('x.so: failed to map segment from shared object')",
     ],
 )
-def test_a_command_without_memory_ends_with_a_message(error: str, said: str) -> None:
+def test_a_command_without_memory_ends_with_a_message(error: str) -> None:
     code = f"from tunesmith.cli import no_traceback\nwith no_traceback([]):\n    raise {error}\n"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 2 and ran.stderr.startswith(said)
-    assert "Traceback" not in ran.stderr
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error: out of memory (give it more memory")
+    assert ran.stderr.count("\n") == 1
 
 
 def test_small_files_may_be_overwritten_while_they_are_in_use(world: Path, tmp_path: Path) -> None:

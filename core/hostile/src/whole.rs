@@ -108,6 +108,7 @@ pub fn rules_file(bytes: &[u8]) -> Vec<u8> {
         trailer.extend(section.len().to_le_bytes());
         file.extend_from_slice(section);
     }
+    file.resize(file.len().next_multiple_of(8), 0);
     trailer.extend(crc32fast::hash(&file).to_le_bytes());
     trailer.extend([0; 4]);
     trailer.extend(b"selurmst");

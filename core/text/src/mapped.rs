@@ -128,13 +128,18 @@ mod bus {
         name: AtomicPtr<std::ffi::c_char>,
     }
 
-    const FREE: Slot = Slot {
-        start: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-        name: AtomicPtr::new(ptr::null_mut()),
-    };
+    impl Slot {
+        const fn free() -> Slot {
+            Slot {
+                start: AtomicUsize::new(0),
+                length: AtomicUsize::new(0),
+                name: AtomicPtr::new(ptr::null_mut()),
+            }
+        }
+    }
+
     /// Maps beyond these have no name in the message.
-    static SLOTS: [Slot; 256] = [FREE; 256];
+    static SLOTS: [Slot; 256] = [const { Slot::free() }; 256];
 
     /// A map that is in [`SLOTS`] as long as this lives.
     pub struct Noted(usize);
@@ -220,7 +225,7 @@ mod tests {
         let mapped = Mapped::open(&path).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
         assert_eq!(&mapped[..], [7; 10_000]);
-        assert!(mapped.file().is_none() && mapped.as_ptr() as usize % 64 == 0);
+        assert!(mapped.file().is_none() && (mapped.as_ptr() as usize).is_multiple_of(64));
         assert!(Mapped::open(&path).unwrap().is_empty());
         assert!(Mapped::open(folder.path()).err().unwrap().message.contains("is a directory"));
     }

@@ -16,7 +16,7 @@ from typer.main import get_group
 
 from tunesmith import __version__
 from tunesmith.cli.console import fail
-from tunesmith.errors import InputError
+from tunesmith.errors import InputError, out_of_memory
 
 # The commands in the order of a typical workflow. Each is a module of this package that holds a
 # function of the same name and EXAMPLES, or `app` where it has commands of its own.
@@ -46,13 +46,10 @@ def no_traceback(words: Sequence[str]) -> Iterator[None]:
         kept = any(word.partition("=")[0] == "--run" for word in words)
         more = " (a run with --run continues with --resume)" if kept else ""
         fail(f"interrupted{more}", 130)
-    except MemoryError:
-        fail(NO_MEMORY, 2)
-    except RuntimeError as error:
-        # The interpreter has no class of its own for it.
-        if "can't start new thread" not in str(error):
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
-        fail(f"cannot start a thread: {NO_MEMORY}", 2)
+        fail(NO_MEMORY, 2)
     except OSError as error:
         if error.filename is not None:
             reason = f"{error.filename}: {error.strerror or error}"

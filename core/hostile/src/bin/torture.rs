@@ -240,7 +240,7 @@ fn torture(
     doing.input.lock().expect("no panic").0 = target.name.to_owned();
     let mut messages = HashSet::new();
     while outcome.executions < options.executions && outcome.findings < ENOUGH {
-        if outcome.executions % 64 == 0 && began.elapsed().as_secs() >= options.seconds {
+        if outcome.executions.is_multiple_of(64) && began.elapsed().as_secs() >= options.seconds {
             break;
         }
         // The seed as often as all others: most of what can go wrong is near it.
