@@ -24,7 +24,10 @@ METRIC = "bleu:tokenize=none"
 TIMES = {"time", "seconds", "decode_seconds", "optimise_seconds"}
 # A tuner that merges the lists of decodings, and one that follows the decoder.
 BOTH = pytest.mark.parametrize("preset", ["mert", "mira"])
-OPTIONS: dict[str, dict[str, Any]] = {"mert": {"restarts": 1}, "mira": {"c": 0.05}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mert": {"restarts": 1},
+    "mira": {"spread": 0, "normalise": False, "c": 0.05},
+}
 
 
 @pytest.fixture(scope="module")
