@@ -32,7 +32,7 @@ EXECUTIONS ?= 100000
 FUZZ ?= 10
 KILLS ?= 20
 SOAK ?= 60
-torture: $(VENV)/.dev ## Fuzz, kill, fill disks, race, soak (15 minutes; EXECUTIONS= FUZZ= KILLS= SOAK=)
+torture: $(VENV)/.dev ## Fuzz, kill, fill disks, race, soak (about half an hour; EXECUTIONS= FUZZ= KILLS= SOAK=)
 	@out=$$(mktemp -d -p $$(test -w /dev/shm && echo /dev/shm || echo /tmp)) \
 	  && trap 'rm -rf "$$out"' EXIT && TMPDIR="$$out" cargo run --quiet --profile torture \
 	    -p tunesmith-hostile --bin torture -- --executions $(EXECUTIONS) --seconds $(FUZZ) \
