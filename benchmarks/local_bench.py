@@ -153,11 +153,12 @@ def speed(setting: Setting) -> Outcome:
             row |= {names[key]: 1000 * middle[key] / len(test) for key in names}
             row["decoding"] = 1000 * middle["common"] / len(test)
             row["with own weights"] = 1000 * middle["own"] / len(test)
-            row["added, %"] = 100 * _added(middle) / middle["common"]
+            added = 100 * _added(middle) / middle["common"]
+            row["added, %"] = added
             outcome.rows.append(row)
             if (method, k) == ("ebuu", K):
                 text = f"{kind}: retrieval and training add to decoding"
-                outcome.claims.append(Claim(text, float(row["added, %"]), ADDED, "at most", "%"))
+                outcome.claims.append(Claim(text, added, ADDED, "at most", "%"))
         index.close()
     outcome.notes += [
         f"{len(test)} sentences of test 2016 after as many of val; one thread, batches of 50; "
