@@ -167,16 +167,14 @@ class _Lists(Dealt):
     learners: npt.NDArray[np.intp]
 
     def is_dealt(self, size: int) -> bool:
-        spaces = self.task.spaces
-        return size > 1 and isinstance(spaces, Pools) and not spaces.binned
+        return size > 1 and self.task.spaces.thins
 
     def parts(self, size: int) -> Iterator[Task]:
-        spaces = self.task.spaces
         if not self.is_dealt(size):
             yield from [self.task] * size
             return
-        assert isinstance(spaces, Pools)
-        for part in spaces.thinned([self.learners % size == place for place in range(size)]):
+        own = [self.learners % size == place for place in range(size)]
+        for part in self.task.spaces.thinned(own):
             yield replace(self.task, spaces=part)
 
 

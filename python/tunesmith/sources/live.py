@@ -137,9 +137,7 @@ class Live(Source):
         firsts = range(0, len(self.sources), BLOCK)
         asked = [(dict(weights), k, first, self._decodings) for first in firsts]
         found = list(self._crew.map(_decode, asked))
-        forests = [each for each in found if isinstance(each, Forests)]
-        lists = [each for each in found if isinstance(each, Pools)]
-        return Forests.join(forests) if forests else Pools.join(lists)
+        return type(found[0]).join(found)
 
     def subset(self, sentences: Sequence[int]) -> Live:
         """Return some of the sentences, with the same model."""

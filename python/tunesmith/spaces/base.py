@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from warnings import warn
 
 import numpy as np
@@ -194,6 +194,21 @@ class Spaces(ABC):
     @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Self:
         """Return some of the sentences."""
+
+    @property
+    def thins(self) -> bool:
+        """Whether `thinned` leaves anything out."""
+        return False
+
+    def thinned(self, several: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Self]:
+        """Yield spaces of the same sentences that hold little of those not kept."""
+        for _ in several:
+            yield self
+
+    @classmethod
+    @abstractmethod
+    def join(cls, parts: Sequence[Any]) -> Spaces:
+        """Return the sentences of all parts, which are of this kind, one after the other."""
 
     @abstractmethod
     def aligned(self, names: Sequence[str]) -> Self:

@@ -214,6 +214,11 @@ class Pools(Spaces):
         part._metrics = list(self._metrics)
         return part
 
+    @property
+    def thins(self) -> bool:
+        """Bins stay whole."""
+        return not self.binned
+
     def thinned(self, several: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Self]:
         """Yield as many lists with the same features; of those not kept, the first hypothesis.
 

@@ -386,8 +386,7 @@ class Following(Task):
     def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
         """Decode some of the sentences; return lists and the weights of their features."""
         weights = Weights.from_vector(self.features, start)
-        lists = self.source.sampled(SURVEYED).decode(weights, k)
-        assert isinstance(lists, Pools), "a decoder makes lists where their length is given"
+        lists = self.source.sampled(SURVEYED).decode(weights, k).listed([], k)
         return lists, lists.vector(weights, partial=True)
 
     def clip(self, weights: Vector) -> Vector:
