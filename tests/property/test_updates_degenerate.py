@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from twins.drawing import visiting_order
 from twins.lists import Array, Lists, counted, learnable
@@ -22,7 +22,8 @@ from tunesmith.learn import selectors, updates
 from tunesmith.learn.gains import Gain
 from tunesmith.learn.gains import Kind as GainKind
 from tunesmith.learn.online import Average, Online, Regime, Schedule, _Team
-from tunesmith.metrics import Metric
+from tunesmith.learn.scale import measure
+from tunesmith.metrics import Metric, get_metric
 from tunesmith.presets import make_tuner
 
 few = settings(max_examples=25, deadline=None)
@@ -384,3 +385,48 @@ SMALL: dict[str, dict[str, Any]] = {
     "grid": {"points": 5},
     "risk": {"steps": 2},
 }
+
+
+MARGIN = ("mira", "mira-hildreth", "mira-cp", "rm", "rm-cp")
+
+
+@few
+@given(worlds, st.sampled_from(MARGIN), st.sampled_from([0.25, 4.0, 1024.0]))
+def test_the_size_of_the_start_weights_does_not_matter_where_it_is_measured(
+    world: World, preset: str, factor: float
+) -> None:
+    """C, B, D and gains count in units of what the scores spread over."""
+    pools, start = world
+    assume(measure(pools, start, 0).spread > 1e-6)
+    tuner = cast(Online, make_tuner(preset, {"passes": 3, "normalise": False}))
+    small, large = (after((pools, size * start), tuner) for size in (1.0, factor))
+    equal([factor * weights for weights in small], large, 1e-7 * factor)
+    # What `bound=auto` is in this unit.
+    bound = {"bound": 2.0} if preset.startswith("rm") else {}
+    options = {"passes": 3, "normalise": False, "spread": 0, **bound}
+    plain = cast(Online, make_tuner(preset, options))
+    unit = measure(pools, start, 0).spread
+    equal([weights / unit for weights in small], after((pools, start / unit), plain), 1e-7)
+
+
+@few
+@given(st.integers(0, 2**32 - 1), st.sampled_from(MARGIN), st.integers(0, 3))
+def test_the_unit_of_a_feature_does_not_matter_where_features_are_measured(
+    seed: int, preset: str, place: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pools, start = counted(rng, [5, 4, 5, 3], 4), rng.normal(size=4)
+    rows, ids, values = pools.core.csr()
+    assume(len(values) == 4 * pools.hypotheses)
+    factors = np.ones(4)
+    factors[place] = 8.0
+    texts = pools.core.texts(np.arange(pools.hypotheses))
+    other = Pools.from_arrays(
+        (rows, ids, values * factors[ids]), pools.core.starts, pools.names, texts, None
+    )
+    metric = get_metric("wer")
+    other.set_statistics(metric, pools.table(metric).rows())
+    tuner = cast(Online, make_tuner(preset, {"passes": 3}))
+    wanted = after((pools, start), tuner)
+    found = after((other, start / factors), tuner)
+    equal([weights / factors for weights in wanted], found, 1e-7)
