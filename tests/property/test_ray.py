@@ -199,4 +199,4 @@ def test_a_worker_that_hangs_is_replaced(engines: dict[int, Ray], tmp_path: Path
     with Ray(1, timeout=3.0) as engine:
         crew = engine.crew(None, 1)
         assert crew.ask(asking.halt, str(tmp_path / "first")) == "answered"
-        assert engine.replaced == 1
+        assert engine.replaced >= 1
