@@ -147,13 +147,13 @@ def test_a_lost_worker_is_replaced_and_nothing_counts_twice(
     fatal = str(tmp_path / "first")
     assert crew.ask_all(asking.add, [(1, fatal), (2,)]) == [12, 24]
     assert crew.ask_all(asking.total, [(), ()]) == [12, 24]
-    assert engine.replaced >= before + 1
+    assert engine.replaced == before + 1
     # The questions since the crew settled are all that a new worker is asked.
     crew.settle([(asking.start, [(100,), (200,)])])
     for number in asking.processes(engine):
         asking.kill(number)
     assert crew.ask_all(asking.total, [(), ()]) == [100, 200]
-    assert engine.replaced >= before + 3
+    assert engine.replaced == before + 3
 
 
 def test_answers_of_several_workers_keep_their_order_when_some_are_lost(
@@ -164,7 +164,7 @@ def test_answers_of_several_workers_keep_their_order_when_some_are_lost(
     asked = [(number, fatal.get(number, "")) for number in range(12)]
     assert list(crew.map(asking.square, asked)) == [number**2 for number in range(12)]
     # A question that waited behind a fatal one is no reason to replace the new worker.
-    assert engines[2].replaced >= before + 2
+    assert engines[2].replaced == before + 2
 
 
 def test_a_question_that_ends_every_worker_is_given_up(
@@ -172,10 +172,13 @@ def test_a_question_that_ends_every_worker_is_given_up(
 ) -> None:
     monkeypatch.setattr(ray_engine, "ATTEMPTS", 2)
     before = engines[1].replaced
-    # A worker whose end Ray notices late is lost once more, before it begins: it counts apart.
-    with pytest.raises(InputError, match=r"[2-9] workers were lost with the question end"):
+    with pytest.raises(InputError, match="workers were lost with the question end") as refused:
         engines[1].crew(None, 1).ask(asking.end)
-    assert engines[1].replaced >= before + 2
+    # If Ray tells late that a worker had begun, its loss counts as one at the start: then more
+    # than two are lost. Each of them was replaced, and the message counts them all.
+    lost = int(refused.value.message.split()[0])
+    assert 2 <= lost < 2 + ray_engine.STARTS
+    assert engines[1].replaced == before + lost
 
 
 @pytest.mark.parametrize("case", ["mira mixed", "mert"])
@@ -199,4 +202,4 @@ def test_a_worker_that_hangs_is_replaced(engines: dict[int, Ray], tmp_path: Path
     with Ray(1, timeout=3.0) as engine:
         crew = engine.crew(None, 1)
         assert crew.ask(asking.halt, str(tmp_path / "first")) == "answered"
-        assert engine.replaced >= 1
+        assert engine.replaced == 1
