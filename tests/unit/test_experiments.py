@@ -473,3 +473,46 @@ def test_a_system_may_have_the_settings_of_a_paper(tmp_path: Path) -> None:
     assert system.options["history"] == "oracle"
     with pytest.raises(InputError, match=r"och2003 has no settings for kbmira"):
         read_recipe(written(tmp_path, text.replace("cherry2012", "och2003")), "smoke")
+
+
+LISTS = """
+[task.mine]
+lists.development = { lists = ["lists"], references = ["references"] }
+lists.test = { lists = ["lists"], references = ["references"] }
+"""
+
+
+def test_systems_without_a_tuner_choose_by_position_agreement_or_one_feature(
+    tmp_path: Path,
+) -> None:
+    # The first of each list has neither the best score nor the most friends.
+    texts = ["k l m x", "e f g h", "e f g i", "e f g j", "k l m n"]
+    scores = [(0.1, 0.2), (0.5, 0.1), (0.5, 0.1), (0.5, 0.1), (0.2, 0.3)]
+    (tmp_path / "lists").write_text(
+        "".join(
+            f"{line} ||| {text} ||| x= {x} y= {y} ||| {x}\n"
+            for line in range(2)
+            for text, (x, y) in zip(texts, scores, strict=True)
+        )
+    )
+    (tmp_path / "references").write_text("k l m n\n" * 2)
+    made = BASE.replace('"sample-lists"', '"mine"').replace("kbmira", "consensus") + LISTS
+    more = '\n[[systems]]\nname = "alone"\npreset = "best-feature"\n'
+    path = written(tmp_path, made.replace("\n[[tables]]", f"{more}\n[[tables]]"))
+    outcome = Lab(tmp_path / "out").run(read_recipe(path, "small"))
+    rows = {row["system"]: row for row in outcome["tables"][0]["rows"]}
+    found = {name: round(row["test"][0]) for name, row in rows.items()}
+    assert found["consensus"] < found["first"] < found["alone"] == 100
+
+
+def test_consensus_needs_saved_lists(tmp_path: Path) -> None:
+    text = BASE.replace('"sample-lists"', '"sample"').replace("kbmira", "consensus")
+    with pytest.raises(InputError, match="consensus chooses from saved lists"):
+        Lab(tmp_path / "out").run(read_recipe(written(tmp_path, text), "smoke"))
+
+
+def test_evidence_of_an_error_rate_says_better_not_higher() -> None:
+    ours, theirs = [np.array([[0.0, 10.0]] * 20)], [np.array([[5.0, 10.0]] * 20)]
+    found = compared_rows("t", "a", "b", ours, theirs, "wer")
+    assert (found.outcome, found.said) == ("higher", "better")
+    assert replace(found, scored=False).said == "higher"

@@ -13,7 +13,7 @@ none. A claim that two are equal (`~`) is confirmed if they differ on none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any, Literal
 
@@ -49,6 +49,14 @@ class Evidence:
     p_bootstrap: float | None = None
     ci: tuple[float, float] | None = None
     seeds: int = 1
+    scored: bool = True
+    """Whether scores are compared, not other figures: `higher` means better then."""
+
+    @property
+    def said(self) -> str:
+        """The outcome in words: of an error rate, the lower one is the better."""
+        words = {"higher": "better", "lower": "worse"} if self.scored else {}
+        return words.get(self.outcome, self.outcome)
 
 
 @dataclass(frozen=True)
@@ -207,7 +215,7 @@ def _figures(
                 f"claims: the column {claim.quantity!r} has no numbers", remedy="use another"
             )
         values.append(list(cell.values) if isinstance(cell, Several) else [float(cell or 0.0)])
-    return _separate(task, left, right, *values, higher=True)
+    return replace(_separate(task, left, right, *values, higher=True), scored=False)
 
 
 def _separate(

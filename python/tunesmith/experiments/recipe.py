@@ -22,7 +22,9 @@ from tunesmith.metrics import get_metric
 from tunesmith.papers import Settings, settings_of
 from tunesmith.presets import make_tuner, preset_names
 
-NONE = "none"
+NONE, CONSENSUS, ALONE = "none", "consensus", "best-feature"
+UNTUNED = (NONE, CONSENSUS, ALONE)
+"""What a system may have in place of a tuner; the last two choose from saved lists."""
 """The preset of a system that keeps its start weights."""
 ACCURACY = "accuracy"
 """The metric of structured tasks."""
@@ -338,11 +340,11 @@ def _system(
     fields: Fields, name: str, labels: Mapping[str, str], default: Mapping[str, Any]
 ) -> System:
     preset = fields.text("preset").format(**labels) if labels else fields.text("preset")
-    if preset != NONE and preset not in preset_names():
+    if preset not in (*UNTUNED, *preset_names()):
         raise fields.wrong(
             "preset",
             f"no tuner named {preset!r}",
-            f"choose one of {', '.join([NONE, *preset_names()])}",
+            f"choose one of {', '.join([*UNTUNED, *preset_names()])}",
         )
     options = fields.table("options", {}).values
     paper, settings = fields.text("as", None), Settings()
@@ -352,7 +354,7 @@ def _system(
         except InputError as error:
             raise fields.wrong("as", error.message, error.remedy or "correct it") from None
         options = settings.with_options(preset, options)
-    if preset != NONE:
+    if preset not in UNTUNED:
         try:
             make_tuner(preset, options)
         except InputError as error:

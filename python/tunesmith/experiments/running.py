@@ -13,16 +13,18 @@ from tunesmith import presets
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
 from tunesmith.experiments.local import translated_locally
-from tunesmith.experiments.recipe import ACCURACY, NONE, System
+from tunesmith.experiments.recipe import ACCURACY, ALONE, CONSENSUS, UNTUNED, System
 from tunesmith.experiments.store import Store, load_rows, save_rows
 from tunesmith.experiments.worlds import UntestableError, World
 from tunesmith.files.arrays import packed, unpacked
 from tunesmith.learn.online import Online, with_regime
 from tunesmith.learn.task import Tuner
+from tunesmith.learn.untuned import untuned_choices
 from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
 from tunesmith.sources import Saved, Source
+from tunesmith.sources.base import Choice
 from tunesmith.spaces.reading import read_weights
 from tunesmith.structured import Training, Tree
 from tunesmith.structured import train as learn_structured
@@ -30,6 +32,8 @@ from tunesmith.tuning import tune
 from tunesmith.tuning.rounds import Setup
 from tunesmith.tuning.start import make_start
 from tunesmith.weights import Weights
+
+Chooser = Callable[[Source], Choice]
 
 # What is kept of each round.
 EPOCH = (
@@ -149,9 +153,9 @@ def made(
     if world.task.structured is not None:
         key["system"] |= {"options": dict(system.options), "structured": world.task.structured}
         facts = store.kept("runs", key, lambda path: _structured(job, path))
-    elif system.preset == NONE:
-        # Weights that are not tuned have no randomness.
-        key["seed"] = 0
+    elif system.preset in UNTUNED:
+        # Choices without tuning have no randomness.
+        key |= {"seed": 0, "untuned": system.preset}
         facts = store.kept("runs", key, lambda path: _untuned(job, path))
     else:
         tuner = tuner_of(system)
@@ -274,8 +278,7 @@ def _within(
 
 
 def _untuned(job: Job, path: Path) -> dict[str, Any]:
-    weights = _start(job)
-    world = job.world
+    weights, world = _start(job), job.world
     if job.system.options:
         raise InputError(
             f"{job.system.name}: options without a tuner: {', '.join(job.system.options)}",
@@ -284,12 +287,13 @@ def _untuned(job: Job, path: Path) -> dict[str, Any]:
     metric = metric_of(job.system.metric or job.metrics[0])
     source = world.source(job.system)
     begun = make_start(source, [], weights, Setup(metric, {}, {}, 1)).weights
-    score = source.choose(begun, 1).score(metric)
+    choose = _chooser(job, metric, begun)
+    score = choose(source).score(metric)
     _save(path, begun)
     return {
         "start": score,
         "development": score,
-        "tests": _tested(job, begun, path),
+        "tests": _tested(job, begun, path, choose),
         "curve": [score],
         "epochs": [],
         "rounds": 0,
@@ -298,20 +302,64 @@ def _untuned(job: Job, path: Path) -> dict[str, Any]:
         "optimise_seconds": 0.0,
         "nonzero": begun.nonzero,
         "refused": None,
-        "tuner": "none",
+        "tuner": job.system.preset,
     }
+
+
+def _chooser(job: Job, metric: Metric, weights: Weights) -> Chooser:
+    """Return how a system without a tuner chooses its outputs."""
+    preset, lists = job.system.preset, job.world.lists if job.world.task.lists else {}
+    if not lists:
+        if preset in (CONSENSUS, ALONE):
+            raise InputError(
+                f"{job.system.name}: {preset} chooses from saved lists",
+                job.world.task.file,
+                remedy='use preset = "none" with a decoder',
+            )
+        return lambda source: source.choose(weights, 1)
+    if preset == ALONE:
+        # The development lists say which feature, and which sign.
+        spaces = lists["development"]
+        vector = spaces.vector(weights, partial=True)
+        tried = untuned_choices(spaces, metric, spaces.first(), vector, 1)
+        name = next(iter(tried.alone))
+        alone = Weights({name[1:]: 1.0 if name[0] == "+" else -1.0})
+        return lambda source: source.choose(alone, 1)
+    if preset == CONSENSUS:
+        return lambda source: _agreed(source, weights)
+    if job.system.start is not None or job.before is not None:
+        return lambda source: source.choose(weights, 1)
+    return _first
+
+
+def _agreed(source: Source, weights: Weights) -> Choice:
+    """Return the hypotheses that agree most with the others of their lists."""
+    assert isinstance(source, Saved)
+    vector = source.spaces.vector(weights, partial=True)
+    return Choice(source.spaces, source.spaces.consensus(vector, None, 1))
+
+
+def _first(source: Source) -> Choice:
+    """Return the first hypothesis of each list, which need not have the best score."""
+    assert isinstance(source, Saved)
+    return source.opening(None)[1]
 
 
 def _save(path: Path, weights: Weights) -> None:
     weights.save(path / "weights.toml")
 
 
-def _tested(job: Job, weights: Weights, path: Path) -> dict[str, dict[str, float]]:
-    """Translate the tests, keep outputs and statistics, and return the scores."""
+def _tested(
+    job: Job, weights: Weights, path: Path, choose: Chooser | None = None
+) -> dict[str, dict[str, float]]:
+    """Translate the tests, keep outputs and statistics, and return the scores.
+
+    From saved lists, `choose` takes the outputs; without it, the weights do.
+    """
     world, system = job.world, job.system
     arrays: dict[str, Any] = {}
     scores: dict[str, dict[str, float]] = {}
-    for name, (outputs, references) in _outputs(job, weights).items():
+    for name, (outputs, references) in _outputs(job, weights, choose).items():
         arrays[f"{name}\toutput"] = packed([text.replace("\n", " ") for text in outputs])
         scores[name] = {}
         for wanted in job.metrics:
@@ -325,13 +373,16 @@ def _tested(job: Job, weights: Weights, path: Path) -> dict[str, dict[str, float
     return scores
 
 
-def _outputs(job: Job, weights: Weights) -> dict[str, tuple[list[str], Sequence[Sequence[str]]]]:
+def _outputs(
+    job: Job, weights: Weights, choose: Chooser | None
+) -> dict[str, tuple[list[str], Sequence[Sequence[str]]]]:
     world, system = job.world, job.system
     found: dict[str, tuple[list[str], Sequence[Sequence[str]]]] = {}
     if world.task.lists:
         for name, pools in world.lists.items():
             if name != "development":
-                choice = Saved(pools).choose(weights, 1)
+                saved = Saved(pools)
+                choice = saved.choose(weights, 1) if choose is None else choose(saved)
                 assert pools.references is not None
                 found[name] = choice.outputs(), pools.references
         return found

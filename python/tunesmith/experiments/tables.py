@@ -189,24 +189,29 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
 
 def refusals(every: Sequence[tuple[System, Sequence[Found]]]) -> list[str]:
     """Return notes about systems that tuning has not made better on the tuning text."""
-    worse = {
-        system.name: [each for run in runs if (each := run.facts["refused"])]
-        for system, runs in every
-    }
-    # Systems that keep the last round are tested with its weights, however bad.
-    last = {system.name for system, _ in every if system.keep == "last"}
     notes = []
-    for said, names in (
-        ("no round was better than the start, which was kept", worse.keys() - last),
-        ("the last round, which was kept, was no better than the start", worse.keys() & last),
+    for said, wanted in (
+        ("no round was better than the start, which was kept", "start"),
+        ("the last round, which was kept, was no better than the start", "last"),
+        ("the tuned weights score below the first of each list on the tuning lists", "tuned"),
     ):
-        told = [
-            f"{name} ({len(worse[name])} of {len(runs)} seeds)" if len(runs) > 1 else name
-            for system, runs in every
-            if (name := system.name) in names and worse[name]
-        ]
+        told = []
+        for system, runs in every:
+            count = sum(_refused(system, run) == wanted for run in runs)
+            several = f" ({count} of {len(runs)} seeds)" if len(runs) > 1 else ""
+            told += [f"{system.name}{several}"] if count else []
         notes += [f"{said}, with {', '.join(told)}"] if told else []
     return notes
+
+
+def _refused(system: System, run: Found) -> str | None:
+    """Return which weights of a run that found no better ones were tested."""
+    if not run.facts["refused"]:
+        return None
+    if system.keep == "last":
+        return "last"
+    # Lists that are not decoded again have no round to fall back to.
+    return "start" if run.facts["development"] == run.facts["start"] else "tuned"
 
 
 def _tuned_text(context: Context, task: str) -> str:

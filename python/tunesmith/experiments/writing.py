@@ -155,7 +155,7 @@ def evidence_text(one: Evidence) -> str:
     """Return in a line what two systems have on a task."""
     said = (
         f"{one.task}: {one.left} {_number(one.left_value)}, {one.right} "
-        f"{_number(one.right_value)}: {one.outcome}"
+        f"{_number(one.right_value)}: {one.said}"
     )
     if one.p is None or one.p_bootstrap is None or one.ci is None:
         return f"{said} ({one.seeds} seed{'s' * (one.seeds != 1)}; values that overlap are unclear)"
