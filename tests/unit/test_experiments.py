@@ -505,6 +505,17 @@ def test_systems_without_a_tuner_choose_by_position_agreement_or_one_feature(
     assert found["consensus"] < found["first"] < found["alone"] == 100
 
 
+def test_the_overview_has_a_row_for_each_recipe_and_each_claim(tmp_path: Path) -> None:
+    lab = Lab(tmp_path / "out")
+    outcome = lab.run(read_recipe(written(tmp_path), "smoke"))
+    text = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    confirmed = sum(claim["status"] == "confirmed" for claim in outcome["claims"])
+    row = f"| [mine](mine/README.md) | smoke | {outcome['verdict']} | {confirmed} of 1 |"
+    assert row in text
+    assert f"| mine | Tuning helps | {outcome['claims'][0]['status']} |" in text
+    assert f"{outcome['machine']}.\n" in text
+
+
 def test_consensus_needs_saved_lists(tmp_path: Path) -> None:
     text = BASE.replace('"sample-lists"', '"sample"').replace("kbmira", "consensus")
     with pytest.raises(InputError, match="consensus chooses from saved lists"):

@@ -25,7 +25,7 @@ from tunesmith.experiments.store import Store, build
 from tunesmith.experiments.tables import Context, Filled, fill
 from tunesmith.experiments.tasks import find_task
 from tunesmith.experiments.worlds import Data, UntestableError, World
-from tunesmith.experiments.writing import latex, markdown, page, plain_table, texts_of
+from tunesmith.experiments.writing import latex, overview, page, plain_table, texts_of
 from tunesmith.files.atomic import atomic_write
 from tunesmith.files.fingerprint import read_object
 from tunesmith.files.plain import pretty
@@ -241,21 +241,10 @@ class Lab:
         self._index()
 
     def _index(self) -> None:
-        """Write a page with the verdicts of all recipes that were run here."""
-        rows = []
-        for file in sorted(self.out.glob("*/result.json")):
-            each = read_object(file, remedy="remove the file, and run the recipe again")
-            rows.append(
-                [
-                    f"[{each['recipe']}]({each['recipe']}/{INDEX})",
-                    str(each["scale"]),
-                    str(each["verdict"]),
-                    "; ".join(each["reproduces"]),
-                    f"{each['seconds']:.0f}",
-                ]
-            )
-        heads = ["recipe", "scale", "verdict", "reproduces", "seconds"]
-        _write(self.out / INDEX, f"# Experiments\n\n{markdown(heads, rows)}")
+        """Write a page with the verdicts of all recipes that were run here, and their claims."""
+        files = sorted(self.out.glob("*/result.json"))
+        remedy = "remove the file, and run the recipe again"
+        _write(self.out / INDEX, overview([read_object(file, remedy=remedy) for file in files]))
 
 
 def _can_begin(one: tuple[str, System], found: Mapping[tuple[str, str], Sequence[Found]]) -> bool:

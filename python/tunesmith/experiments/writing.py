@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunesmith.experiments.claims import Evidence, Judged
+from tunesmith.experiments.claims import CONFIRMED, Evidence, Judged
 from tunesmith.experiments.tables import Cell, Filled, Several
 
 _LATEX = {
@@ -164,3 +164,29 @@ def evidence_text(one: Evidence) -> str:
         f"differences [{one.ci[0]:+.2f}, {one.ci[1]:+.2f}], {one.seeds} "
         f"seed{'s' * (one.seeds != 1)})"
     )
+
+
+def overview(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page with the verdicts of recipes, and of each of their claims."""
+    recipes, claims = [], []
+    for each in outcomes:
+        name, judged = each["recipe"], each["claims"]
+        confirmed = sum(claim["status"] == CONFIRMED for claim in judged)
+        recipes.append(
+            [
+                f"[{name}]({name}/README.md)",
+                each["scale"],
+                each["verdict"],
+                f"{confirmed} of {len(judged)}",
+                "; ".join(each["reproduces"]),
+                str(each["seeds"]),
+                f"{each['seconds']:.0f}",
+            ]
+        )
+        claims += [[name, claim["text"], claim["status"], claim["reason"]] for claim in judged]
+    heads = ["recipe", "scale", "verdict", "claims confirmed", "reproduces", "seeds", "seconds"]
+    parts = ["# Experiments", "", markdown(heads, recipes)]
+    parts += [f"{each}.\n" for each in sorted({str(each["machine"]) for each in outcomes})]
+    if claims:
+        parts += ["## Claims", "", markdown(["recipe", "claim", "verdict", "comparisons"], claims)]
+    return "\n".join(parts)
