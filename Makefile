@@ -68,7 +68,8 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, stubs, layers, rustfmt, clippy -D war
 	$(BIN)/python -m mypy.stubtest tunesmith._core
 	$(BIN)/lint-imports --no-logo
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --release --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --release --quiet -- -D warnings \
+	  -D clippy::undocumented_unsafe_blocks
 
 format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix-only .
