@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     aligners_bench,
+    bitext_bench,
     forced_bench,
     forests_bench,
     hiero_bench,
@@ -21,6 +22,7 @@ from benchmarks import (
     moses_lists,
     online_bench,
     phrase_bench,
+    ray_bench,
     reading,
     reranking_bench,
     rules_bench,
@@ -74,6 +76,9 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "feedback": local_bench.feedback,
     "serve-load": serve_bench.load,
     "serve-kills": serve_bench.kills,
+    "ray-overhead": ray_bench.overhead,
+    "ray-simulation": ray_bench.simulation,
+    "ray-bitext": bitext_bench.bitext,
     "structured-rivals": structured_bench.rivals,
     "structured-tagger": structured_bench.tagger,
     "structured-learners": structured_bench.learners,

@@ -71,6 +71,8 @@ class Job:
     patches: Patches = field(default_factory=dict)
     # Whether everything was written before a kill; the command would not begin again.
     finished: Callable[[Path], bool] = lambda folder: False
+    # Whether there is something to go on from.
+    begun: Callable[[Path], bool] = lambda folder: True
 
     def start(self, folder: Path) -> ForkServerProcess:
         """Start the command, or go on with it."""
@@ -92,24 +94,30 @@ class Job:
         return time.monotonic() - began
 
 
-def kill_often(job: Job, folder: Path, kills: int) -> int:
-    """Kill a command at random moments, let it go on, compare; return how often it went on.
+def kill_often(job: Job, folder: Path, kills: int) -> tuple[int, int]:
+    """Kill a command at random moments, let it go on, compare.
 
-    A command that ends before it is killed begins anew in another folder.
+    A command that ends before it is killed begins anew in another folder. Return how often it ran
+    to its end, and how many kills found something to go on from.
     """
     span = job.whole(folder / "whole")
     expected = job.kept(folder / "whole")
     dice = chance(job.name)
-    rounds, done = 0, 0
+    rounds, done, after = 0, 0, 0
     place = folder / "killed-0"
     while done < kills:
         process = job.start(place)
+        if dice.random() < 0.5:
+            # Else most kills would come before the first checkpoint.
+            while process.exitcode is None and not job.begun(place):
+                process.join(0.002)
         # Early moments are as frequent as late ones, and some fall into the first milliseconds.
         process.join(dice.choice((0.05, 0.5, 1.0)) * span * dice.random())
         if process.exitcode is None:
             process.kill()
             process.join()
             done += 1
+            after += job.begun(place)
             if not job.finished(place):
                 continue
         else:
@@ -119,7 +127,7 @@ def kill_often(job: Job, folder: Path, kills: int) -> int:
         place = folder / f"killed-{rounds}"
     job.whole(place)
     assert job.kept(place) == expected, f"{job.name} in {place}"
-    return rounds + 1
+    return rounds + 1, after
 
 
 def timeless(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -229,6 +231,41 @@ def test_signals_at_any_moment(words: Words, tmp_path: Path, how: signal.Signals
         for part in left(out):
             Path(part).unlink()
         then_succeeds(words, out, tmp_path / "whole")
+
+
+@pytest.mark.parametrize("name", ["tune mira", "tune mert", "translate", "local build"])
+def test_files_that_are_cut_while_they_are_mapped(ready: Path, tmp_path: Path, name: str) -> None:
+    """The command succeeds, or names a file in one line; it is never silent and never hangs."""
+    dice = chance("cut", name)
+    files = ("lm.tlm", "phrases.rules")
+    ends: list[int] = []
+    span = 0.0
+    for number in range(SIGNALS + 1):
+        out = tmp_path / str(number)
+        (out / "out").mkdir(parents=True)
+        # The whole world, because commands name its files.
+        here = Path(shutil.copytree(ready, out / "world"))
+        began = time.monotonic()
+        with subprocess.Popen(
+            [*COMMAND, *map(str, commands(here, out / "out")[name])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TUNESMITH_MAP_FROM": "0"},
+        ) as running:
+            if number:
+                time.sleep(span * dice.random())
+                path = here / "model" / dice.choice(files)
+                os.truncate(path, dice.choice((0, dice.randrange(path.stat().st_size))))
+            said, err = running.communicate(timeout=120)
+        ended = Ended(running.returncode, said, err)
+        if ended.code != 0:
+            assert number, ended.err
+            ended.check_clear()
+            assert str(path) in err, err
+        ends.append(ended.code)
+        span = span or time.monotonic() - began
+    print(f"{name}: {SIGNALS} files cut, {ends.count(2)} told, seed {SEED}")
 
 
 def test_a_clock_that_jumps(words: Words, tmp_path: Path) -> None:

@@ -45,7 +45,13 @@ def _run(name: str, *asked: object) -> Job:
         # A process that was killed before it made the folder has nothing to go on with.
         return (*begin(folder), *(["--resume"] if (folder / "run").is_dir() else []))
 
-    return Job(name, begin, again, lambda folder: contents(folder, leave_out=["log"]))
+    return Job(
+        name,
+        begin,
+        again,
+        lambda folder: contents(folder, leave_out=["log"]),
+        begun=lambda folder: (folder / "run" / "checkpoint.npz").exists(),
+    )
 
 
 def training(world: Path) -> Job:
@@ -105,8 +111,9 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_command_ends_with_the_same_files(world: Path, tmp_path: Path, name: str) -> None:
-    ends = kill_often(jobs(world)[name], tmp_path, KILLS)
-    print(f"{name}: {KILLS} kills, {ends} runs to the end, all the same")
+    ends, after = kill_often(jobs(world)[name], tmp_path, KILLS)
+    told = f"{KILLS} kills, {after} with something to go on from"
+    print(f"{name}: {told}, {ends} runs to the end, all the same")
 
 
 def test_a_killed_service_keeps_what_it_acknowledged(tmp_path: Path) -> None:

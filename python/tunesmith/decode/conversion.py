@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,11 +62,3 @@ def from_cache(*files: Path) -> Iterator[None]:
             raise
         remedy = "delete this file; it is made again from the text"
         raise InputError(error.message, error.file, error.line, remedy) from None
-
-
-def user_cache() -> Path:
-    """Return our folder in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says to ignore relative paths.
-    known = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
-    return known / "tunesmith"

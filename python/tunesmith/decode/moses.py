@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from tunesmith import _core
 from tunesmith._core import Lines
-from tunesmith.decode.conversion import cached, user_cache
+from tunesmith.decode.conversion import cached
 from tunesmith.decode.moses_sections import (
     HIERARCHICAL,
     LANGUAGE_MODELS,
@@ -27,6 +27,7 @@ from tunesmith.decode.moses_sections import (
     TABLES,
 )
 from tunesmith.errors import InputError, check_regular
+from tunesmith.files.cache import user_cache
 from tunesmith.formats.base import parse_number
 from tunesmith.formats.weights import block_names, read_moses_ini
 from tunesmith.training.rules import import_moses

@@ -24,11 +24,13 @@ from typing import Any, Self, TypeVar
 from tunesmith import _core
 from tunesmith._core import Derivation, Step
 from tunesmith.decode import moses
-from tunesmith.decode.conversion import cached, from_cache, user_cache
+from tunesmith.decode.conversion import cached, from_cache
 from tunesmith.decode.markup import marked, refuse_lattice, without_tags
 from tunesmith.decode.model_weights import Kind, kind_of, templates_of, untuned, without_effect
 from tunesmith.decode.templates import SETS, Template, template_of
+from tunesmith.engines.delivery import Files
 from tunesmith.errors import InputError, WithoutEffect, check_regular
+from tunesmith.files.cache import user_cache
 from tunesmith.formats.base import Report
 from tunesmith.learn.selectors import Violations
 from tunesmith.spaces import Bins, Forests, Pools, check_range
@@ -119,8 +121,10 @@ class Model:
     """Makes the decoder with other templates turned on; None if the model has no templates."""
     files: Sequence[Path] = ()
     """The files that the model was loaded from, except weights."""
-    again: Callable[[], Model] | None = field(default=None, compare=False)
-    """Loads the files again, for a copy in another process."""
+    again: Callable[[Files], Model] | None = field(default=None, compare=False)
+    """Loads a copy in another process."""
+    origin: Files | None = field(default=None, compare=False)
+    """What a copy is loaded from."""
     _others: dict[tuple[str, ...], Model] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
@@ -131,15 +135,15 @@ class Model:
             f"weights={len(self.weights)} tuned={self.tuned}{sparse}>"
         )
 
-    def __reduce__(self) -> tuple[Callable[..., Model], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[dict[str, Any], Files]]:
         """Return how to pickle the model: a copy loads the same files."""
-        if self.again is None:
+        if self.again is None or self.origin is None:
             raise TypeError(
                 "this model was not loaded from files, so it cannot be copied to another process: "
                 "use Model.load, Model.of_moses or Model.of_cdec"
             )
         names = [each.name for each in fields(self) if each.name not in _LOADED]
-        return _copied, ({name: getattr(self, name) for name in names},)
+        return _copied, ({name: getattr(self, name) for name in names}, self.origin)
 
     @classmethod
     def load(
@@ -189,6 +193,7 @@ class Model:
         source, target = text_sides(folder)
         others = {rules for name, (rules, _) in KINDS.items() if name != chosen}
         files = [name for name in description["files"] if name not in others]
+        root, used = folder.absolute(), ("model.toml", *files)
         return cls(
             decoder,
             untuned(decoder.dense, chosen) if weights is None else weights,
@@ -199,8 +204,9 @@ class Model:
             templates=known,
             own=own,
             make=made,
-            files=[folder / name for name in ("model.toml", *files)],
-            again=partial(cls.load, folder.absolute(), chosen, own, known),
+            files=[folder / name for name in used],
+            again=partial(_loaded, cls, chosen, own, known),
+            origin=Files({name: root / name for name in used if (root / name).is_file()}),
         )
 
     @classmethod
@@ -217,6 +223,12 @@ class Model:
         """
         config = moses.read_config(Path(ini))
         table, lm = moses.converted(config, None if cache is None else Path(cache), tell)
+        return cls._of_config(config, _pair(table, lm))
+
+    @classmethod
+    def _of_config(cls, config: moses.Config, converted: Files) -> Self:
+        """Return the model of a configuration whose text files were converted."""
+        table, lm = converted.paths.values()
         labels = (config.lm.label, config.phrases.label, config.phrases.size)
         reordering = config.reordering.label if config.reordering else None
         with from_cache(table, lm):
@@ -234,11 +246,8 @@ class Model:
                 for part in (config.phrases, config.lm, config.reordering)
                 if part is not None
             ],
-            again=partial(
-                cls.of_moses,
-                Path(ini).absolute(),
-                None if cache is None else Path(cache).absolute(),
-            ),
+            again=partial(cls._of_config, config),
+            origin=converted,
         )
 
     @classmethod
@@ -266,22 +275,28 @@ class Model:
                 )
 
         table = cached(folder, [rules], ".rules", convert, tell)
-        made = [table]
+        made = model
         if model.suffix != ".tlm":
-            text = model
-            model = cached(
-                folder, [text], ".tlm", lambda out: _core.LanguageModel.load(text).save(out), tell
+            made = cached(
+                folder, [model], ".tlm", lambda out: _core.LanguageModel.load(model).save(out), tell
             )
-            made.append(model)
-        with from_cache(*made):
-            decoder = _core.Decoder.hiero(table, model, cdec=True)
+        return cls._of_grammar(weights, (rules, model), _pair(table, made))
+
+    @classmethod
+    def _of_grammar(
+        cls, weights: Mapping[str, float], texts: Sequence[Path], converted: Files
+    ) -> Self:
+        """Return the model of a grammar that was converted."""
+        table, lm = converted.paths.values()
+        own = [text.absolute() for text in texts]
+        with from_cache(*(path for path in (table, lm) if path not in own)):
+            decoder = _core.Decoder.hiero(table, lm, cdec=True)
         return cls(
             decoder,
             Weights(weights),
-            files=[rules, Path(lm)],
-            again=partial(
-                cls.of_cdec, rules.absolute(), Path(lm).absolute(), weights, folder.absolute()
-            ),
+            files=list(texts),
+            again=partial(cls._of_grammar, weights, texts),
+            origin=converted,
         )
 
     def translator(
@@ -384,12 +399,28 @@ class Model:
 
 
 # Fields that a copy reads from the files.
-_LOADED = ("decoder", "source", "target", "make", "_others")
+_LOADED = ("decoder", "source", "target", "make", "origin", "_others")
 
 
-def _copied(kept: Mapping[str, Any]) -> Model:
+def _loaded(
+    cls: type[Model],
+    kind: Kind,
+    own: Sequence[Template],
+    templates: Sequence[str],
+    files: Files,
+) -> Model:
+    """Return the model of a model directory, which may be a copy without weights."""
+    return cls.load(files.paths["model.toml"].parent, kind, own, templates)
+
+
+def _pair(table: Path, lm: Path) -> Files:
+    """Return converted files by the names that they have elsewhere."""
+    return Files({"table.rules": table.absolute(), "lm.tlm": lm.absolute()})
+
+
+def _copied(kept: Mapping[str, Any], origin: Files) -> Model:
     """Return a model like the one that was pickled, from the same files."""
-    model: Model = kept["again"]()
+    model: Model = kept["again"](origin)
     decoder = model.decoder
     if model.make is not None and [*model.templates] != [*kept["templates"]]:
         # The folder's weights may have changed, and with them the templates.

@@ -31,6 +31,7 @@ from typing import Any, Self
 
 from tunesmith.engines.base import Asked, Crew, Dealt, Effect, P, Question, T, Worker, effect_of
 from tunesmith.engines.pool import Pool
+from tunesmith.engines.ray_files import received, sent, shelf
 from tunesmith.errors import InputError
 
 TIMEOUT = 3600.0
@@ -76,6 +77,7 @@ class Ray:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._started_ray = False
+        self._shelf: Any = None
 
     def crew(self, share: Any, threads: int) -> Crew:
         """Return workers that were sent a share.
@@ -107,10 +109,19 @@ class Ray:
             if self._seats and _ray().is_initialized():
                 for seat in self._seats:
                     seat.leave()
-            self._seats = []
+                if self._shelf is not None:
+                    _ray().kill(self._shelf)
+            self._seats, self._shelf = [], None
             if self._started_ray:
                 _ray().shutdown()
                 self._started_ray = False
+
+    def shelf(self) -> Any:
+        """Return the actor from which other machines fetch files; None on this machine alone."""
+        with self._lock:
+            if self._shelf is None and self.address is not None:
+                self._shelf = shelf(_ray())
+            return self._shelf
 
     def _start(self) -> None:
         if self.address is None:
@@ -255,11 +266,12 @@ class _Station:
     def ready(self) -> None:
         """Say that the process runs."""
 
-    def hold(self, crew: int, share: bytes, threads: int) -> None:
-        """Take a crew's share."""
+    def hold(self, crew: int, share: bytes, threads: int, files: Any) -> None:
+        """Take a crew's share; its files come from an actor, if they are not here."""
         self._failed.pop(crew, None)
         try:
-            self._workers[crew] = Worker(pickle.loads(share), Pool(threads or self._threads))
+            found = received(_ray(), share, files, TIMEOUT)
+            self._workers[crew] = Worker(found, Pool(threads or self._threads))
         except Exception as error:
             self._failed[crew] = error
 
@@ -300,14 +312,21 @@ class _Actors:
         self._engine, self._number, self._threads = engine, number, threads
         self._seats = list(engine._seats)
         self.size = len(self._seats)
+        self._files = False
         if isinstance(share, Dealt):
-            self._shares = [_ray().put(_packed(part)) for part in share.parts(self.size)]
+            self._shares = [_ray().put(self._sent(part)) for part in share.parts(self.size)]
         else:
-            self._shares = [_ray().put(_packed(share))] * self.size
+            self._shares = [_ray().put(self._sent(share))] * self.size
         self._log: list[list[bytes]] = [[] for _ in self._seats]
         # A worker that is never asked holds nothing.
         self._moved: list[tuple[int, Any, Any]] = [(-1, None, None)] * self.size
         weakref.finalize(self, _forget, self._seats, number)
+
+    def _sent(self, share: Any) -> bytes:
+        """Return a share for the journey, with a description of its files."""
+        found, files = sent(_ray(), share)
+        self._files = self._files or files
+        return found
 
     def ask(self, question: Question[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._answers(question, [(0, args, kwargs)])[0]
@@ -379,7 +398,8 @@ class _Actors:
         them fails, the question that follows raises its error.
         """
         turn, actor = self._seats[place].now
-        ready = actor.hold.remote(self._number, self._shares[place], self._threads)
+        files = self._engine.shelf() if self._files else None
+        ready = actor.hold.remote(self._number, self._shares[place], self._threads, files)
         for each in self._log[place]:
             ready = actor.again.remote(self._number, each)
         return turn, actor, ready

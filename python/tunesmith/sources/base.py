@@ -149,6 +149,11 @@ class Source(ABC):
             f"{type(self).__name__} cannot be split", remedy="give held-out text in place of folds"
         )
 
+    def thinned(self, kept: npt.NDArray[np.bool_]) -> Self:
+        """Return what a worker needs that is asked about some sentences only; here, everything."""
+        del kept
+        return self
+
     def resume_key(self) -> dict[str, object]:
         """Return settings that must be the same when a run is resumed, apart from the sentences."""
         return {}

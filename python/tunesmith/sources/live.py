@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
-from tunesmith.engines import THREADS, Crew, Engine, Worker, reads
+from tunesmith.engines import THREADS, Crew, Engine, Worker, begins, reads
 from tunesmith.errors import InputError, no_feature
 from tunesmith.learn.selectors import Violations
 from tunesmith.sources.base import LIST, Source, refuse_empty
@@ -78,7 +82,6 @@ class Live(Source):
         self.settings = {**wide, **self.settings}
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
-        self._decodings = 0
 
     def suited(self, space: str) -> Live:
         """Return the source with the kind of space that a tuner learns from."""
@@ -109,11 +112,20 @@ class Live(Source):
         """Translate all sentences."""
         if self.engine is not THREADS and (self.space != "bins" or k is not None):
             return self._decode_apart(weights, k)
-        translator = self.model.translator(weights, self.settings, tokenized=True, zero=True)
-        return self._decode(translator, range(len(self.sources)), k)
+        return self._decode(self._translator(weights), self.sources, self.references, k)
 
-    def _decode(self, translator: Translator, sentences: Iterable[int], k: int | None) -> Spaces:
-        found = self._found(translator, sentences, k or self.k or LIST, k is not None)
+    def _translator(self, weights: Mapping[str, float]) -> Translator:
+        return self.model.translator(weights, self.settings, tokenized=True, zero=True)
+
+    def _decode(
+        self,
+        translator: Translator,
+        lines: Sequence[str],
+        references: Sequence[Sequence[str]],
+        k: int | None,
+    ) -> Spaces:
+        chosen = k or self.k or LIST
+        found = self._found(translator, lines, references, chosen, as_lists=k is not None)
         if self.density is None:
             return found
         return found.pruned(translator.weights, self.density, self.threads)
@@ -124,7 +136,10 @@ class Live(Source):
 
     @cached_property
     def _crew(self) -> Crew:
-        return self.engine.crew(self, self.threads)
+        # Workers are sent sentences when they are to decode them.
+        bare = copy(self)
+        bare.lines, bare.raw_references, bare.sources, bare.references = (), (), [], []
+        return self.engine.crew(bare, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name != "_crew"}
@@ -133,11 +148,22 @@ class Live(Source):
 
     def _decode_apart(self, weights: Mapping[str, float], k: int | None) -> Spaces:
         """Let workers decode blocks of sentences, and put these together."""
-        self._decodings += 1
-        firsts = range(0, len(self.sources), BLOCK)
-        asked = [(dict(weights), k, first, self._decodings) for first in firsts]
+        # Once to each worker, not with each block: there may be millions.
+        self._crew.ask_all(_take, [(dict(weights),)] * self._crew.size)
+        blocks = [slice(at, at + BLOCK) for at in range(0, len(self.sources), BLOCK)]
+        asked = [(k, self.sources[each], self.references[each]) for each in blocks]
         found = list(self._crew.map(_decode, asked))
         return type(found[0]).join(found)
+
+    def thinned(self, kept: npt.NDArray[np.bool_]) -> Live:
+        """Return as many sentences with the same model; those not kept are empty."""
+        thin, nothing = copy(self), list[str]()
+        both = list(zip(kept, self.sources, self.references, strict=True))
+        thin.sources = [source if own else "" for own, source, _ in both]
+        thin.references = [references if own else nothing for own, _, references in both]
+        # What these were prepared from.
+        thin.lines, thin.raw_references = (), ()
+        return thin
 
     def subset(self, sentences: Sequence[int]) -> Live:
         """Return some of the sentences, with the same model."""
@@ -188,14 +214,19 @@ class Live(Source):
 
     def found(self, translator: Translator, sentences: Sequence[int], k: int) -> Spaces:
         """Return what a translator that follows a learner makes of some sentences."""
-        return self._found(translator, sentences, self.k or k, False)
+        lines = [self.sources[i] for i in sentences]
+        references = [self.references[i] for i in sentences]
+        return self._found(translator, lines, references, self.k or k, as_lists=False)
 
     def _found(
-        self, translator: Translator, sentences: Iterable[int], k: int, as_lists: bool
+        self,
+        translator: Translator,
+        lines: Sequence[str],
+        references: Sequence[Sequence[str]],
+        k: int,
+        *,
+        as_lists: bool,
     ) -> Spaces:
-        chosen = list(sentences)
-        lines = [self.sources[i] for i in chosen]
-        references = [self.references[i] for i in chosen]
         if self.space == "forest" and not as_lists:
             forests = translator.forests(lines, threads=self.threads)
             return Forests(forests.core, references, lines)
@@ -208,15 +239,17 @@ class Live(Source):
         return Pools(lists.core, references, lines)
 
 
+@begins
+def _take(worker: Worker, weights: Mapping[str, float]) -> None:
+    """Take the weights of the next decoding."""
+    source: Live = worker.share
+    worker.kept["translator"] = source._translator(weights)
+
+
 @reads
 def _decode(
-    worker: Worker, weights: Mapping[str, float], k: int | None, first: int, number: int
+    worker: Worker, k: int | None, lines: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Spaces:
-    """Decode a block of sentences; `number` is that of the decoding, whose weights are the same."""
+    """Decode a block of sentences."""
     source: Live = worker.share
-    known, translator = worker.kept.get("translator", (0, None))
-    if known != number:
-        translator = source.model.translator(weights, source.settings, tokenized=True, zero=True)
-        worker.kept["translator"] = number, translator
-    last = min(first + BLOCK, len(source.sources))
-    return source._decode(translator, range(first, last), k)
+    return source._decode(worker.kept["translator"], lines, references, k)

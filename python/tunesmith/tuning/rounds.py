@@ -26,6 +26,7 @@ from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice
 from tunesmith.spaces import Pools, Spaces
 from tunesmith.spaces.moments import Within
+from tunesmith.tuning.dealing import Sentences
 from tunesmith.tuning.limits import Bounds, limits, may_match
 from tunesmith.weights import Vector, Weights
 
@@ -374,8 +375,11 @@ class Following(Task):
         return found.statistics(self.metric, found.first())
 
     def dealt(self, learners: npt.NDArray[np.intp]) -> Crew:
-        """Return workers that all hold the model and the text: lists are found on the way."""
-        del learners
+        """Return workers that hold the model and the sentences of their learners."""
+        if not np.array_equal(self.__dict__.get("learners", ()), learners):
+            self.release()
+            crew = self.engine.crew(Sentences(self, learners), self.threads)
+            self.__dict__.update(crew=crew, learners=learners)
         return self.crew
 
     @property
