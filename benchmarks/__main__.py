@@ -63,6 +63,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "regimes": tuning_bench.regimes,
     "online": online_bench.online,
     "online-tests": online_bench.tests,
+    "shrink": online_bench.shrink,
     "relative-margin": tuning_bench.relative_margin,
     "search-aware": searchaware_bench.main_table,
     "search-aware-hiero": searchaware_bench.hierarchical,

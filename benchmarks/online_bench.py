@@ -8,7 +8,8 @@ What a run found is kept in `benchmarks/results/online`, so that a measurement t
 on; delete the folder to measure anew.
 
 `python -m benchmarks online` compares the presets there; `online-tests` tunes on the whole
-development text and translates the test sets, which choose nothing.
+development text and translates the test sets, which choose nothing; `shrink` compares the ways to
+apply L1 with sparse features, from the weights of a short MERT.
 `python -m benchmarks.online_bench TASK TUNER [KEY=VALUE …]` runs one setting and prints its
 learning curve.
 """
@@ -21,7 +22,7 @@ import random
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from typing import Any
 from benchmarks import searchaware_bench
 from benchmarks.data import METRIC, Setting, text_lines
 from benchmarks.harness import Cell, Claim, Outcome, say, timed
+from tunesmith.decode.model_weights import Kind
 from tunesmith.decode.translation import Model
 from tunesmith.metrics import get_metric
 from tunesmith.sources import Live
@@ -45,6 +47,9 @@ HELD, TRAINED, LONGEST = 1000, 60_000, 25
 Texts = tuple[list[str], list[list[str]]]
 PHRASES = {"stack": 30, "pop_limit": 150, "distortion_limit": 6}
 JUDGED, TEST_SEEDS = ("mert", "mira", "rm"), (1, 2, 3)
+# Captions with a phrase-based model of our own, because models of Moses have no templates.
+SPARSE_TASKS, SPARSE_SEEDS, SPARSE = ("captions", "verses"), (1, 2), ("green2013",)
+SHRINKS, STRENGTHS = ("exact", "phrasal", "touched"), ("0.1", "0.01")
 
 
 @dataclass(frozen=True)
@@ -87,18 +92,27 @@ def captions(setting: Setting) -> Work:
 
 def hierarchical(setting: Setting) -> Work:
     """Return Multi30k with a hierarchical model of our own."""
-    folder = KEPT / "hiero"
+    return _captions_of(setting, "hiero", {"pop_limit": 30})
+
+
+def phrases(setting: Setting) -> Work:
+    """Return Multi30k with a phrase-based model of our own."""
+    return _captions_of(setting, "phrase", PHRASES)
+
+
+def _captions_of(setting: Setting, kind: Kind, settings: Mapping[str, float]) -> Work:
+    folder = KEPT / kind
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "model" / "model.toml").exists():
         for side in ("de", "en"):
             packed = setting.file("multi30k", f"train.{side}.gz")
             (folder / f"train.{side}").write_bytes(gzip.decompress(packed.read_bytes()))
         say("  training on captions")
-        made = Training(folder / "train.de", folder / "train.en", kind="hiero")
+        made = Training(folder / "train.de", folder / "train.en", kind=kind)
         train(made, folder / "model", 2)
     found = searchaware_bench.captions(setting)
-    model = Model.load(folder / "model", "hiero")
-    return Work(model, found.development, found.tests, {"pop_limit": 30})
+    model = Model.load(folder / "model", kind)
+    return Work(model, found.development, found.tests, settings)
 
 
 def sentences(setting: Setting) -> Work:
@@ -144,7 +158,13 @@ def verses(setting: Setting) -> Work:
 def work(task: str, shared: Path) -> Work:
     """Return a task; models are made at the first call."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    make = {"multi30k": captions, "hiero": hierarchical, "tatoeba": sentences, "verses": verses}
+    make = {
+        "multi30k": captions,
+        "hiero": hierarchical,
+        "captions": phrases,
+        "tatoeba": sentences,
+        "verses": verses,
+    }
     return make[task](Setting(shared=shared))
 
 
@@ -156,18 +176,21 @@ def tuned(
     seed: int = 1,
     start: Mapping[str, float] | None = None,
     rounds: int | None = None,
+    templates: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the scores of a run on both halves, from its file if it was made before."""
     options = dict(options or {})
     shown = [f"{key}={value}" for key, value in sorted(options.items())]
     shown += [] if start is None else ["from-mert"]
     shown += [] if rounds is None else [f"rounds={rounds}"]
+    shown += templates
     name = "-".join([task, preset, str(seed), *shown])
     file = KEPT / f"{name}.json"
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text())
         return found
     done = work(task, setting.shared)
+    done = replace(done, model=done.model.with_templates(templates))
     curve: list[tuple[float, float]] = []
     facts: list[dict[str, Any]] = []
 
@@ -301,6 +324,40 @@ def tests(setting: Setting) -> Outcome:
                     "at least",
                 )
             )
+    return outcome
+
+
+def shrink(setting: Setting) -> Outcome:
+    """Return the scores of AdaGrad with the ways to apply L1, on the half that judges."""
+    outcome = Outcome("Ways to apply L1, sparse features: BLEU on development text")
+    seeds = SPARSE_SEEDS[:1] if setting.quick else SPARSE_SEEDS
+    for task in SPARSE_TASKS[:1] if setting.quick else SPARSE_TASKS:
+        first = {seed: tuned(setting, task, "mert", seed=seed, rounds=4) for seed in seeds}
+        for l1 in STRENGTHS:
+            for way in SHRINKS:
+                runs = [
+                    tuned(
+                        setting,
+                        task,
+                        "adagrad",
+                        {"l1": l1, "shrink": way},
+                        seed,
+                        first[seed]["weights"],
+                        6,
+                        SPARSE,
+                    )
+                    for seed in seeds
+                ]
+                row: dict[str, Cell] = {"task": task, "l1": l1, "shrink": way, "seeds": len(runs)}
+                row["mert"] = _mean(run["start"][1] for run in runs)
+                row["tuned on"] = _mean(run["tuned"][0] for run in runs)
+                row["judged on"] = _mean(run["tuned"][1] for run in runs)
+                row["weights"] = round(
+                    statistics.mean(sum(map(bool, run["weights"].values())) for run in runs)
+                )
+                row["CPU s"] = round(statistics.mean(run["cpu"] for run in runs))
+                outcome.rows.append(row)
+    outcome.notes.append("Templates green2013, six passes, from the weights of a short MERT.")
     return outcome
 
 

@@ -432,7 +432,7 @@ class Update:
         l2: float,
         anchor: Sequence[float] = ...,
         *,
-        phrasal: bool = False,
+        shrink: str = "exact",
     ) -> Update: ...
     @staticmethod
     def python(rule: object) -> Update: ...

@@ -3,6 +3,7 @@
 A preset's defaults are what served best on our own development text. A paper's settings are its
 own: options of the tuner, lengths of lists, the regime, which weights are kept, and the limits of
 a phrase-based search. What a paper leaves open stays at our defaults; `Paper.open` says what.
+docs/papers.md says of each setting whether the paper's own text or a program was its source.
 
 >>> settings_of("eidelman2012", "mira").regime
 'shards=20,mix=1'
@@ -11,13 +12,14 @@ a phrase-based search. What a paper leaves open stays at our defaults; `Paper.op
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tunesmith.errors import InputError
 from tunesmith.learn.online import with_regime
 from tunesmith.learn.task import Tuner
 from tunesmith.presets import idle_options, make_tuner
+from tunesmith.weights import Weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +36,8 @@ class Settings:
     nbest: int | None = None
     space: Literal["list", "forest", "bins"] | None = None
     keep: Literal["best", "last", "heldout"] | None = None
-    uniform: bool = False
-    """Whether all dense weights are equal at the start."""
+    start: Literal["equal"] | float | None = None
+    """Start weights: of equal size with the signs of the model's own, or all this number."""
     search: Mapping[str, float] = field(default_factory=dict)
     """Limits of a phrase-based search."""
 
@@ -45,6 +47,12 @@ class Settings:
         kept = [part for part in parts if not part.startswith(("delay", "ordered"))]
         regime = ",".join(kept) or None
         return Settings(options={**self.options, **self.lists}, regime=regime, keep=self.keep)
+
+    def start_of(self, own: Weights, fixed: Mapping[str, float]) -> Weights:
+        """Return the paper's start weights for a model with weights of its own."""
+        if self.start is None:
+            return own
+        return own.uniform(fixed, None if self.start == "equal" else self.start)
 
     def with_options(self, preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given options and those of the paper's that still have an effect."""
@@ -67,7 +75,8 @@ class Paper:
     """What the paper leaves open, and what stands in for it."""
 
 
-def _pro(nbest: int = 1500) -> Settings:
+def _pro(psi: float, l2: float, nbest: int, iterations: int | None = None) -> Settings:
+    """Return PRO with one solution for each decoding, moved towards by ψ."""
     return Settings(
         options={
             "samples": 5000,
@@ -75,45 +84,43 @@ def _pro(nbest: int = 1500) -> Settings:
             "threshold": 0.05,
             "keep": 50,
             "rounds": 1,
-            "interpolate": 0.1,
+            "interpolate": psi,
+            "l2": l2,
             "gain": "sentence",
             "take": "last",
         },
-        lists={"rounds": 25},
+        lists={"rounds": 30} if psi < 1.0 else {},
         nbest=nbest,
+        iterations=iterations,
         keep="last",
     )
 
 
-def _rampion(nbest: int | None = None) -> Settings:
-    return Settings(
-        options={"rounds": 10, "passes": 5, "eta": 1e-4, "l2": 1e-3, "take": "last"},
-        iterations=20,
-        nbest=nbest,
-        keep="last",
-    )
+# A prior of precision 1 on a sum over 100 examples of each of about 1,000 sentences.
+_MEGAM = 1e-5
+_HOPKINS = _pro(0.1, _MEGAM, 1500, 30)
 
+_RAMPION = Settings(
+    options={"rounds": 10, "passes": 5, "eta": 1e-4, "l2": 1e-3, "cost": 10.0, "take": "last"},
+    iterations=20,
+    nbest=500,
+    keep="last",
+)
 
-def _kbmira() -> Settings:
-    return Settings(
-        options={
-            "c": 0.01,
-            "passes": 60,
-            "decay": 0.999,
-            "gain": "background",
-            "history": "oracle",
-            "gain_scale": "background",
-            "average": "all",
-        }
-    )
+_KBMIRA = {
+    "c": 0.01,
+    "passes": 60,
+    "decay": 0.999,
+    "gain": "background",
+    "history": "oracle",
+    "gain_scale": "background",
+    "average": "updates",
+}
 
-
-def _mert(**more: Any) -> Settings:
-    return Settings(options={"restarts": 0, "wide": 20}, **more)
-
+_MERT = {"restarts": 0, "wide": 20}
 
 # Margin learners of Eidelman: C, lists, gains in context; the learners' weights are averaged once
-# a pass, and nothing else is.
+# a pass, and nothing else is; sentences come in order.
 _MARGIN = {
     "c": 0.01,
     "k": 500,
@@ -122,21 +129,30 @@ _MARGIN = {
     "average": "none",
     "spread": 0.0,
     "normalise": False,
+    "shuffle": False,
 }
 _BOUNDS = {**_MARGIN, "bound": 1.0, "price": 0.01}
-_LIU_SEARCH = {"stack": 30, "distortion_limit": 6, "phrase_limit": 7}
 _GREEN_SEARCH = {"distortion_limit": 5, "phrase_limit": 7}
+
+
+def _liu(options: Mapping[str, Any], iterations: int | None = None) -> Settings:
+    """Return a tuner of Moses as Liu & Huang ran it."""
+    search = {"stack": 30, "distortion_limit": 6, "phrase_limit": 7}
+    return Settings(options=options, nbest=100, iterations=iterations, keep="last", search=search)
+
+
+_MOSES_PRO = _pro(1.0, _MEGAM, 100).options
 
 PAPERS: dict[str, Paper] = {
     "och2003": Paper(
         "Och 2003, Minimum error rate training in statistical machine translation",
-        {"mert": _mert()},
-        "The length of lists and the number of random starts; 20 starts are what its users took.",
+        {"mert": Settings(options=_MERT)},
+        "The length of lists and the number of random starts; 20 starts are what Moses takes.",
     ),
     "hopkins2011": Paper(
         "Hopkins & May 2011, Tuning as ranking",
-        {"pro": _pro()},
-        "The prior of the logistic regression, which was its program's own.",
+        {"pro": _HOPKINS},
+        "The prior of the logistic regression: that of MegaM, 1, for about 1,000 sentences.",
     ),
     "hasler2011": Paper(
         "Hasler, Haddow & Koehn 2011, Margin infused relaxed algorithm for Moses",
@@ -159,6 +175,7 @@ PAPERS: dict[str, Paper] = {
                 },
                 regime="shards=8,mix=5",
                 keep="heldout",
+                start=0.1,
             )
         },
         "How often within a pass the development test set is translated (--set proposals=N).",
@@ -169,16 +186,17 @@ PAPERS: dict[str, Paper] = {
             "mira": Settings(options=_MARGIN, regime="shards=20,mix=1"),
             "mert": Settings(space="forest"),
         },
-        "The number of passes and which of them counts: 20, the best on the tuning set.",
+        "The number of passes and which of them counts: 20, the best on the tuning set. How large "
+        "a gain in context is: times the number of sentences.",
     ),
     "cherry2012": Paper(
         "Cherry & Foster 2012, Batch tuning strategies for statistical machine translation",
-        {"kbmira": _kbmira()},
-        "Nothing that concerns the tuner.",
+        {"kbmira": Settings(options=_KBMIRA)},
+        "The length of lists and the number of decodings, which are ours.",
     ),
     "gimpel2012": Paper(
         "Gimpel & Smith 2012, Structured ramp loss minimization for machine translation",
-        {"rampion": _rampion()},
+        {"rampion": _RAMPION},
         "Nothing that concerns the tuner; its C of 1 is divided by about 1,000 sentences.",
     ),
     "liu2012": Paper(
@@ -196,11 +214,11 @@ PAPERS: dict[str, Paper] = {
             "rm-cp": Settings(options={**_BOUNDS, "max_iter": 100}, regime="shards=15,mix=1"),
             "mira": Settings(options=_MARGIN, regime="shards=15,mix=1"),
             "mert": Settings(space="forest"),
-            "pro": _pro(),
-            "rampion": _rampion(500),
+            "pro": _HOPKINS,
+            "rampion": _RAMPION,
         },
         "The scale of the start weights, on which B depends. With sparse features D was 0.1 "
-        "(--set price=0.1).",
+        "(--set price=0.1). The prior of PRO, which was tuned (--set l2=…).",
     ),
     "green2013": Paper(
         "Green et al. 2013, Fast and adaptive online training of feature-rich models",
@@ -209,6 +227,7 @@ PAPERS: dict[str, Paper] = {
                 options={
                     "eta": 0.02,
                     "l1": 0.1,
+                    "samples": 500,
                     "pairs": 15,
                     "k": 200,
                     "gain": "sentence",
@@ -218,11 +237,13 @@ PAPERS: dict[str, Paper] = {
                     "patience": 3,
                 },
                 regime="batch=20,delay=15,ordered=false",
-                uniform=True,
+                start="equal",
                 search=_GREEN_SEARCH,
             ),
-            "mert": _mert(nbest=200, uniform=True, search=_GREEN_SEARCH),
-            "kbmira": Settings(options=_kbmira().options, nbest=200, search=_GREEN_SEARCH),
+            "mert": Settings(options=_MERT, nbest=200, start="equal", search=_GREEN_SEARCH),
+            # σ = 0.1 for 1,717 sentences.
+            "pro": replace(_pro(1.0, 6e-4, 200), search=_GREEN_SEARCH),
+            "kbmira": Settings(options=_KBMIRA, nbest=200, search=_GREEN_SEARCH),
         },
         "When a run has converged: after three passes that are no better, at most 50. Results "
         "depend on the order in which lists arrive; --regime batch=20 repeats them.",
@@ -230,15 +251,15 @@ PAPERS: dict[str, Paper] = {
     "liu2014": Paper(
         "Liu & Huang 2014, Search-aware tuning for machine translation",
         {
-            "sa-mert": Settings(nbest=100, search=_LIU_SEARCH),
-            "sa-mira": Settings(nbest=100, search=_LIU_SEARCH),
-            "sa-pro": Settings(options={"shorter": 10}, nbest=100, search=_LIU_SEARCH),
-            "maxforce": Settings(options={"update": "max-violation"}, search=_LIU_SEARCH),
-            "mert": Settings(nbest=100, search=_LIU_SEARCH),
-            "kbmira": Settings(nbest=100, search=_LIU_SEARCH),
-            "pro": Settings(nbest=100, search=_LIU_SEARCH),
+            "sa-mert": _liu(_MERT),
+            "sa-mira": _liu(_KBMIRA, 25),
+            "sa-pro": _liu({"shorter": 10, **_MOSES_PRO}, 25),
+            "maxforce": Settings(options={"update": "max-violation"}, search=_liu({}).search),
+            "mert": _liu(_MERT),
+            "kbmira": _liu(_KBMIRA, 25),
+            "pro": _liu(_MOSES_PRO, 25),
         },
-        "The tuners' own settings, which were Moses'; what bins are ranked by (--ranked).",
+        "The length of lists, which is that of Moses; what bins are ranked by (--ranked).",
     ),
 }
 

@@ -4,6 +4,9 @@ A preset is a function of its options that returns a tuner. To add one, write su
 decorate it with `@preset`; its keyword arguments become options of `--set`, its docstring the help.
 The type of an option says which values are allowed (a `Count` is a whole number from 1 on), what it
 means (`Doc`) and which values of another option it needs to have an effect (`OnlyWith`).
+
+A docstring lists where a preset differs from its paper, with the options that are the paper's own,
+and ends with one example. `--as PAPER` (`papers.py`) gives all of a paper's settings at once.
 """
 
 from __future__ import annotations
@@ -159,9 +162,13 @@ def mert(
 
     Och 2003; on forests Kumar et al. 2009. Deviation: improving axes are taken one after the other
     in random order instead of only the steepest, which needs fewer searches for the same optimum.
-    Restarts are drawn near the start and the best weights: with weights far from those that made
-    the lists, a decoder does not reach the score that the lists promise. For short lists that are
-    only re-ranked, a distant optimum is as good as any other: `wide=100` finds it.
+    Restarts are drawn near the start and the best weights (`restarts=0`, `wide=20` draws them
+    anywhere, as Moses does): with weights far from those that made the lists, a decoder does not
+    reach the score that the lists promise. For short lists that are only re-ranked, a distant
+    optimum is as good as any other: `wide=100` finds it.
+
+    >>> mert(restarts=0, wide=20).wide
+    20
     """
     return LineSearch(restarts, directions, tolerance, coarse, wide=wide)
 
@@ -185,11 +192,15 @@ def pro(
     sentence; w <- (1 - ψ)w + ψw*.
 
     Hopkins & May 2011. Deviations: a pair and its mirror image have the same loss, so only one of
-    the two is kept; and 12 rounds of ψ = 0.2 stand for many of the paper's ψ = 0.1 with a decoding
-    between each; the first half of the rounds draw 500 pairs only, because the most different of
-    5,000 are too rare a kind for some models (`first=5000` as in the paper); the best round counts,
-    in the paper the last (`take=last`); `gain=context`, because BLEU+1 does not know what lengths
-    the corpus needs (`gain=sentence`).
+    the two is kept. 12 rounds of ψ = 0.2 stand for many of the paper's ψ = 0.1 with a decoding
+    between each (`rounds=1`, `interpolate=0.1`). The first half of the rounds draws 500 pairs only,
+    because the most different of 5,000 are too rare a kind for some models (`first=5000`). The best
+    round counts, in the paper the last (`take=last`). `gain=context`, because BLEU+1 does not know
+    what lengths the corpus needs (`gain=sentence`). `l2` is that of a mean over pairs: the prior of
+    the paper's program is about `l2=1e-5` for 1,000 sentences.
+
+    >>> pro(rounds=1, interpolate=0.1, first=5000, take="last", gain="sentence").interpolate
+    0.1
     """
     late, early = (
         selectors.Pairs(drawn, threshold, keep) for drawn in (samples, min(first, samples))
@@ -215,10 +226,16 @@ def kbmira(
     length; each pass proposes the average of its weights, the one with the best corpus score is
     kept.
 
-    Cherry & Foster 2012. Deviations from Moses' program: C is twice its default: on its lists that
-    gains 0.2 BLEU in tuning and loses nothing on held-out folds. The model's best goes to the
-    background, there the hope (`history=oracle`). The average is that of a pass, there that of all
-    updates since the first (`average=updates`).
+    Cherry & Foster 2012. Deviations from Moses' program: C is twice its default (`c=0.01`): on its
+    lists that gains 0.2 BLEU in tuning and loses nothing on held-out folds. The model's best goes
+    to the background, there the hope (`history=oracle`). The average is that of a pass, there that
+    of all updates since the first (`average=updates`). The background begins at the mean of the
+    first-ranked hypotheses, there at 1 for each count, and follows every sentence, there only those
+    whose hope gains more than the fear. Gains are multiplied by the length of sources, there of
+    references.
+
+    >>> kbmira(c=0.01, history="oracle", average="updates").schedule.average
+    'updates'
     """
     return Online(
         learner=Learner(
@@ -248,7 +265,10 @@ def sa_mert(
 
     Liu & Huang 2014. Deviations: those of `mert`; the last bin is the list of the 100 best whole
     translations (`--nbest`), where the paper has the beam's; restarts search a fifth of the bins,
-    and only the best of them all.
+    and only the best of them all. `restarts=0`, `wide=20` are Moses', which the paper took.
+
+    >>> sa_mert(restarts=0, wide=20).tuner.wide
+    20
     """
     return SearchAware(LineSearch(restarts, directions, tolerance, coarse, wide=wide))
 
@@ -260,7 +280,9 @@ def sa_mira(
     passes: Passes = 25,
     decay: Decay = 0.999,
     gain: GainName = "background",
+    history: History = "1best",
     gain_scale: GainScale = "background",
+    average: Average = "epoch",
     shuffle: Shuffle = True,
 ) -> Tuner:
     """Search-aware batch MIRA: hope and fear in every bin, |x| updates for a sentence x.
@@ -269,10 +291,20 @@ def sa_mira(
     whole translations.
 
     Liu & Huang 2014. Deviations: those of `kbmira` and `sa-mert`; 25 passes, because each makes |x|
-    times as many updates.
+    times as many updates (`passes=60` as in Moses).
+
+    >>> sa_mira(passes=60, c=0.01, history="oracle", average="updates").tuner.schedule.passes
+    60
     """
     inner = kbmira(
-        c=c, passes=passes, decay=decay, gain=gain, gain_scale=gain_scale, shuffle=shuffle
+        c=c,
+        passes=passes,
+        decay=decay,
+        gain=gain,
+        history=history,
+        gain_scale=gain_scale,
+        average=average,
+        shuffle=shuffle,
     )
     return SearchAware(inner)
 
@@ -291,13 +323,18 @@ def sa_pro(
     interpolate: Interpolate = 0.2,
     l2: Ridge = 1e-4,
     gain: PairGain = "context",
+    take: Take = "best",
 ) -> Tuner:
     """Search-aware PRO: pairs within every bin, of short sentences.
 
     As `pro`, with pairs drawn from each bin of sentences of fewer than `shorter` words: on whole
     tuning sets the paper's failed (Nakov et al. 2013 say why).
 
-    Liu & Huang 2014. Deviations: those of `pro` and `sa-mert`.
+    Liu & Huang 2014. Deviations: those of `pro` and `sa-mert`; the paper took Moses' program, which
+    goes all the way to each solution (`rounds=1`, `interpolate=1`).
+
+    >>> sa_pro(rounds=1, interpolate=1.0, first=5000, take="last", gain="sentence").shorter
+    10
     """
     inner = pro(
         samples=samples,
@@ -308,6 +345,7 @@ def sa_pro(
         interpolate=interpolate,
         l2=l2,
         gain=gain,
+        take=take,
     )
     return SearchAware(inner, shorter)
 
@@ -339,9 +377,14 @@ def mira(
     C and gains mean something only for scores of a certain size, so scores and features are
     measured under the start weights (`spread`, `normalise`; see `rm`).
 
-    Eidelman 2012; Crammer et al. 2006. Deviations: scale and units (`spread=0`, `normalise=false`
-    as in the paper); C is a third of the paper's 0.01; one learner sees all sentences, where the
-    paper mixes the weights of several (`--regime shards=N`).
+    Eidelman 2012; Crammer et al. 2006. Deviations: scale and units (`spread=0`, `normalise=false`);
+    C is a third of the paper's (`c=0.01`); one learner sees all sentences, where the paper mixes
+    the weights of 20 (`--regime shards=20,mix=1`); what is proposed is the average of all steps
+    (`average=none`); sentences are shuffled (`shuffle=false`); gains in context are multiplied by
+    the number of sentences, and their context comes from the weights that the last pass proposed.
+
+    >>> mira(c=0.01, spread=0, normalise=False, average="none", shuffle=False).learner.spread
+    0
     """
     return Online(
         learner=Learner(
@@ -395,8 +438,14 @@ def mira_hildreth(
     `stop` ends when in three passes no weight moved by more (Moses used 0.01). `learner=perceptron`
     has neither `c` nor `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
 
-    Hasler, Haddow & Koehn 2011. Deviations: scale and units as in `mira`; C; gains in the context
-    of the corpus, where the paper's experiments have `gain=sentence`; sentences are shuffled.
+    Hasler, Haddow & Koehn 2011. Deviations: scale and units as in `mira`; C (`c=0.01`); gains in
+    the context of the corpus (`gain=sentence`); sentences are shuffled (`shuffle=false`); the
+    average is that of all passes (`average=epoch`); training does not stop early (`stop=0.01`); one
+    learner sees all sentences (`--regime shards=8,mix=5`); the tuning text chooses the weights
+    (`--keep heldout`); start weights are the model's own, in the paper all of them are 0.1.
+
+    >>> mira_hildreth(c=0.01, gain="sentence", average="epoch", stop=0.01).schedule.stop
+    0.01
     """
     if rate is None:
         rate = 0.01 if learner == "perceptron" else 1.0
@@ -445,7 +494,10 @@ def mira_cp(
 
     w = w_t + Σ α_y (f(y+) - f(y)), Σα = C, mass moved between two members at a time.
 
-    Chiang 2012. Deviations: scale and units as in `mira`.
+    Chiang 2012. Deviations: those of `mira`.
+
+    >>> mira_cp(c=0.01, max_iter=10).learner.update.max_iter
+    10
     """
     return Online(
         learner=Learner(
@@ -501,9 +553,13 @@ def rm(
     the weights towards the features with the largest numbers.
 
     Eidelman, Marton & Resnik 2013. Both bounds are enforced, as in the paper; `by_cost` is its
-    footnote on costs. Deviations: scale and units; the paper has C = D = 0.01, D = 0.1 for sparse
-    features, and B = 1 whatever the weights (`spread=0`, which shrinks weights whose scores spread
-    further); candidates for the bounds are the k best strings, of forests too.
+    footnote on costs. Deviations: those of `mira`, the paper having 15 learners; the paper has
+    C = D = 0.01 (`c=0.01`, `price=0.01`), D = 0.1 for sparse features, and B = 1 whatever the
+    weights (`bound=1`, `spread=0`, which shrinks weights whose scores spread further); candidates
+    for the bounds are the k best strings, of forests too.
+
+    >>> rm(c=0.01, bound=1.0, price=0.01, spread=0, normalise=False).learner.selector.bound
+    1.0
     """
     return Online(
         learner=Learner(
@@ -554,6 +610,9 @@ def rm_cp(
     weights stop changing. Scale and bounds are those of `rm`.
 
     Eidelman, Marton & Resnik 2013. Deviations: those of `rm`.
+
+    >>> rm_cp(bound=1.0, spread=0).learner.update.max_iter
+    100
     """
     return Online(
         learner=Learner(
@@ -584,8 +643,8 @@ def adagrad(
     eta: Eta = 0.02,
     l1: Annotated[Amount, Doc("λ of the L1 penalty, which makes weights zero")] = 0.1,
     shrink: Annotated[
-        Literal["exact", "phrasal"],
-        Doc("L1 after every step, or of what a step touches and of all after a pass"),
+        updates.Shrink,
+        Doc("L1 after every step, late as in Phrasal, or only of what a step touches"),
     ] = "exact",
     l2: Ridge = 0.0,
     samples: Annotated[Samples, OnlyWith("loss", ("logistic", "hinge"))] = 5000,
@@ -608,9 +667,17 @@ def adagrad(
     gradient of the expected gain instead of pairs. A live decoder makes lists of `k`.
 
     Green et al. 2013; Duchi et al. 2011. Deviations: `gain=context`, with which the hierarchical
-    model ends 0.2 BLEU higher than with the paper's `sentence`. L1 is exact, as if applied after
-    each step, and removes rare features that the paper's program keeps: `shrink=phrasal` shrinks
-    the weights that a step touches, all once after a pass, and counts each pair twice.
+    model ends 0.2 BLEU higher than with the paper's `sentence`. 5,000 pairs are drawn, by the
+    paper's program 500 (`samples=500`). Ten passes, where the paper goes on until convergence
+    (`passes=50`, `patience=3`). Batches come one after the other, where the paper's threads are
+    late (`--regime batch=20,delay=15,ordered=false`). Start weights are the model's own. L1 is
+    exact, as if applied after each step, as the paper says; its program reads weights unshrunk
+    between steps that touch them, and counts each pair twice (`shrink=phrasal`).
+    `shrink=touched` shrinks only the weights that a step touches, all once after a pass: it keeps
+    rare features that the other two remove.
+
+    >>> adagrad(gain="sentence", samples=500, shrink="phrasal").learner.update.shrink
+    'phrasal'
     """
     name: Loss = "linear" if loss == "expected" else loss
     selector = (
@@ -621,7 +688,7 @@ def adagrad(
     return Online(
         learner=Learner(
             selector=selector,
-            update=updates.AdaGrad(name, eta, l1, l2, shrink == "phrasal"),
+            update=updates.AdaGrad(name, eta, l1, l2, shrink),
             gain=Gain(gain),
         ),
         schedule=Schedule(passes=passes, shuffle=shuffle, average=average, patience=patience),
@@ -648,7 +715,12 @@ def arow(
 
     v = xᵀΣx, β = 1/(v + r): w += β·loss·Σx, Σ -= β(Σx)², Σ diagonal.
 
-    Crammer, Kulesza & Dredze 2009; linearised form: Green et al. 2013, eq. 11.
+    Crammer, Kulesza & Dredze 2009; Chiang 2012 for translation; linearised form: Green et al. 2013,
+    eq. 11. Deviations: the margin asked for is the difference of the gains, not 1; what is proposed
+    is the average of all steps (`average=none`).
+
+    >>> arow(r=10.0, average="none").learner.update.r
+    10.0
     """
     return Online(
         learner=Learner(
@@ -683,7 +755,11 @@ def perceptron(
     gradient of the gain (McAllester, Hazan & Keshet 2010), and the fewer steps there are. With
     β = 1 a live decoder can diverge in the first pass.
 
-    Collins 2002; Liang et al. 2006 on hopes near the model's best.
+    Collins 2002; Liang et al. 2006 on hopes near the model's best. Deviations: y+ is a hope, where
+    Collins has the reference itself; batches add the mean of their steps.
+
+    >>> perceptron(oracle="LU").learner.selector.oracle
+    'LU'
     """
     return Online(
         learner=Learner(
@@ -742,6 +818,9 @@ def maxforce(
     weights. Voted weights are not offered: hardly any weights survive a visit, and votes of a few
     were worse than the average (docs/maxforce.md), which weighs each by how long it survived, as
     the vote does (Freund & Schapire 1999; Collins 2002).
+
+    >>> maxforce(update="early", learner="mira", c=0.01).learner.update.c
+    0.01
     """
     rule: updates.Update = (
         updates.Perceptron(rate, mean=True, when="always" if update == "unchecked" else "wrong")
@@ -772,16 +851,22 @@ def rampion(
     passes: Annotated[Whole, Doc("passes over the fears in each round")] = 5,
     eta: Eta = 1e-4,
     l2: Ridge = 1e-3,
+    cost: Annotated[Positive, Doc("α, what costs are multiplied by")] = 1.0,
     gain_scale: GainScale = "one",
     take: Take = "best",
 ) -> Tuner:
     """Ramp loss: hopes fixed, sub-gradient passes over the fears, repeated.
 
-    min_w Σ -max(s - c) + max(s + c) + l2/2 ‖w - w0‖² by the concave-convex procedure.
+    min_w Σ -max(s - αc) + max(s + αc) + l2/2 ‖w - w0‖² by the concave-convex procedure.
 
-    Gimpel & Smith 2012. Deviation: the best round counts, in the paper the last (`take=last`).
+    Gimpel & Smith 2012. Deviations: costs count as they are, in cdec's program ten times
+    (`cost=10`); the best round counts, in the paper the last (`take=last`). cdec's program pulls
+    the weights towards zero.
+
+    >>> rampion(cost=10.0, take="last").gain.times
+    10.0
     """
-    return Ramp(rounds, passes, eta, l2, Gain(scale=gain_scale), take)
+    return Ramp(rounds, passes, eta, l2, Gain(scale=gain_scale, times=cost), take)
 
 
 @preset
@@ -801,7 +886,12 @@ def risk(
 ) -> Tuner:
     """Minimum risk: maximise the expected gain under p ∝ exp(α s), α annealed.
 
-    Smith & Eisner 2006.
+    Smith & Eisner 2006. Deviations: α is multiplied by `anneal` at each step, and no entropy is
+    asked for; `objective=corpus` is the metric of the expected statistics, where the paper expands
+    the logarithm of BLEU; L2 pulls towards the weights before the step.
+
+    >>> risk(objective="sentence").steps
+    8
     """
     return Risk(alpha, anneal, steps, iterations, l2, objective)
 
@@ -822,6 +912,9 @@ def mbuu(
     scores within a list is 1, because λ depends on their size; l_jn is the difference of sentence
     gains (BLEU+1) alone, where the paper's follow a background; the oracle is the best gain of the
     list, among equals the model's best.
+
+    >>> mbuu(strength=0.018)
+    MarginUpdate(strength=0.018, normalise=False, tolerance=0.001, passes=100)
     """
     return MarginUpdate(strength, normalise, tolerance)
 
@@ -843,6 +936,9 @@ def ebuu(
     where the paper has gradient descent, with the same starting point, W_b. λ = 2 was chosen on
     development text; the paper's 0.06, in the scale of its weights, would hardly move ours. The
     paper does not give its α.
+
+    >>> ebuu(strength=0.06).strength
+    0.06
     """
     return ErrorUpdate(strength, alpha, normalise, tolerance)
 
@@ -852,7 +948,11 @@ def random(
     *,
     tries: Annotated[Count, Doc("random points")] = 1000,
 ) -> Tuner:
-    """Random search: a baseline."""
+    """Random search: a baseline.
+
+    >>> random(tries=10).tries
+    10
+    """
     return RandomSearch(tries)
 
 
@@ -863,7 +963,11 @@ def grid(
     budget: Annotated[Whole, Doc("points of a whole grid at most")] = 5000,
     rounds: Rounds = 5,
 ) -> Tuner:
-    """Grid search: a baseline; one weight at a time where the whole grid is too large."""
+    """Grid search: a baseline; one weight at a time where the whole grid is too large.
+
+    >>> grid(points=3).points
+    3
+    """
     return Grid(points, budget, rounds)
 
 

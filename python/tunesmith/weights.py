@@ -113,10 +113,16 @@ class Weights(Mapping[str, float]):
         get = self._values.get
         return np.array([get(name, 0.0) for name in names], np.float64)
 
-    def uniform(self, fixed: Mapping[str, float]) -> Weights:
-        """Return weights of the same size and of the signs they have; fixed ones stay."""
+    def uniform(self, fixed: Mapping[str, float], value: float | None = None) -> Weights:
+        """Return weights that all are `value`; fixed ones stay.
+
+        Without a value they have the same size and the signs they have.
+        """
         size = 1.0 / max(len(self), 1)
-        equal = {name: copysign(size, weight) for name, weight in self.items()}
+        equal = {
+            name: copysign(size, weight) if value is None else value
+            for name, weight in self.items()
+        }
         return self.replaced({**equal, **{name: fixed[name] for name in fixed if name in self}})
 
     def replaced(self, values: Mapping[str, float]) -> Weights:

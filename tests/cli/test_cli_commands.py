@@ -22,6 +22,7 @@ from twins.quick import ON_LISTS
 from tunesmith.cli import rerank
 from tunesmith.cli.options import reading_of
 from tunesmith.formats import read_nbest, write_nbest
+from tunesmith.weights import Weights
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "formats"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -549,3 +550,22 @@ def test_tuned_weights_have_the_form_that_their_name_asks_for(tmp_path: Path) ->
     start.write_text("[feature]\nKENLM name=lm\n\n[weight]\nlm= 0.5\ntm= 0.5\n")
     assert tunesmith(*tune, tmp_path / "w.ini", "--weights", start).code == 0
     assert "[feature]" in (tmp_path / "w.ini").read_text()
+
+
+def test_a_start_far_below_does_not_hide_the_curves_of_several_runs(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second runs begin where the first ended."""
+    monkeypatch.chdir(tmp_path)
+    pages = {}
+    for start in ("poor", "good"):
+        for tuner in ("kbmira", "mert"):
+            first = ("--weights", "good.toml") if start == "good" else ()
+            words = "rerank", "tune", *sample.dev, "-t", tuner, *first
+            tunesmith(*words, "--force", "--run", f"{start}-{tuner}", "-o", f"{tuner}.toml")
+        Weights.load("kbmira.toml").save("good.toml")
+        tunesmith("report", f"{start}-kbmira", f"{start}-mert", "-o", "page.html")
+        pages[start] = Path("page.html").read_text()
+    assert "one seed each" in pages["poor"]
+    assert "Starts are not drawn" in pages["poor"]
+    assert "Starts are not drawn" not in pages["good"]

@@ -35,7 +35,11 @@ def test_all_templates_and_sets_are_listed() -> None:
 
 def test_what_the_model_lacks_is_told(model: Path, tmp_path: Path) -> None:
     assert "not in the model" in tunesmith("features", tmp_path).out
-    assert "not in the model" not in tunesmith("features", model).out
+    lacking = [line for line in tunesmith("features", model).out.splitlines() if "not in" in line]
+    assert [line.split()[0] for line in lacking] == ["tag-bigrams"]
+    ran = tunesmith("features", model, "--sentence", "das haus", "--json")
+    assert "tag-bigrams is left out: the model has no tags.txt" in ran.err
+    assert "WP:haus~house" in ran.object["features"]
 
 
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])

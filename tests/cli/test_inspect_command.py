@@ -194,7 +194,8 @@ def test_two_weights_are_compared_by_template(weights: Path, tmp_path: Path) -> 
     shown = tunesmith("inspect", weights, tmp_path / "v.toml", "--group", "rule-id", "--top", 1)
     rows = [line.split() for line in shown.out.splitlines()]
     assert ["rule-id", "2", "3", "2", "66.7%", "1", "+0.373", "+1.000"] in rows
-    assert any(row[:2] == ["PT:neu~new", "+3"] for row in rows)
+    # Weights of length 1: 3 / √(1 + 4 + 0.25 + 2.25 + 9).
+    assert any(row[:3] == ["PT:neu~new", "+0.7385", "+0.7385"] for row in rows)
     assert "… and 2 more (--top)" in shown.out
     assert not any(row[:1] == ["lm"] for row in rows)
 

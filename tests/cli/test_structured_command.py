@@ -228,3 +228,20 @@ def test_tags_become_classes_of_words(tmp_path: Path) -> None:
     assert tunesmith(*command).code == 0
     assert read_classes(out) == {"Bank": "NOUN", "bank": "NOUN"}
     assert "no word has a tag (xpos)" in refused(tmp_path, *command, "--column", "xpos").err
+
+
+def test_tags_of_words_in_their_phrases_are_written(tmp_path: Path) -> None:
+    rows = [("the", "DET"), ("Can", "NOUN"), ("can", "AUX"), ("can", "AUX"), ("x", "_")]
+    text = tmp_path / "tagged.conllu"
+    columns = [f"{place}\t{word}\t_\t{tag}" for place, (word, tag) in enumerate(rows, 1)]
+    text.write_text("".join(f"{each}\t_\t_\t_\t_\t_\t_\n" for each in columns) + "\n")
+    out = tmp_path / "tags.txt"
+    command = ("structured", "tags", text, "--out", out)
+    ran = tunesmith(*command, "--lower", "--longest", "2")
+    assert ran.code == 0 and "words 2, phrases with other tags 1" in ran.err
+    assert read_classes(out) == {"can": "AUX", "the": "DET", "the can": "DET NOUN"}
+    bars = tmp_path / "bars"
+    bars.write_text("the|DET can|NOUN\n")
+    ran = tunesmith("structured", "tags", bars, "--format", "bar", "--out", out)
+    assert ran.code == 0 and read_classes(out) == {"can": "NOUN", "the": "DET"}
+    assert "is no word with a tag" in refused(tmp_path, *command, "--format", "bar").err

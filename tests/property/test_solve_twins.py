@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -300,20 +299,26 @@ def test_lazy_regularisation_equals_the_eager_one(
 
 
 @few
-@given(shapes, st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.05, 0.3)]))
-def test_the_l1_of_phrasal_shrinks_what_a_step_touches_and_all_at_the_end_of_a_pass(
-    shape: Shape, strengths: tuple[float, float]
+@given(
+    shapes,
+    st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.05, 0.3)]),
+    st.sampled_from(["phrasal", "touched"]),
+)
+def test_idle_weights_shrink_late_as_in_phrasal_or_once_after_a_pass(
+    shape: Shape, strengths: tuple[float, float], kind: updates.Shrink
 ) -> None:
     pools, lists, weights, metric = made((*shape[:3], True, shape[4]))
     l1, l2 = strengths
-    squares = np.zeros(len(weights))
+    squares, last, step = np.zeros(len(weights)), np.zeros(len(weights), int), 0
     w = weights.copy()
 
-    def shrink(touched: npt.NDArray[np.bool_]) -> None:
-        size = np.where(squares > 0, 0.1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
-        size = np.where(touched, size, 0.0)
-        w[:] = np.maximum(1.0 - size * l2, 0.0) * w
-        w[:] = np.sign(w) * np.maximum(np.abs(w) - size * l1, 0.0)
+    def sizes() -> Array:
+        return np.where(squares > 0, 0.1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
+
+    def shrink(j: int, size: float, times: int) -> None:
+        for _ in range(times):
+            kept = max(1.0 - size * l2, 0.0) * w[j]
+            w[j] = np.sign(kept) * max(abs(kept) - size * l1, 0.0)
 
     wanted = []
     for epoch in (1, 2, 3):
@@ -322,6 +327,7 @@ def test_the_l1_of_phrasal_shrinks_what_a_step_touches_and_all_at_the_end_of_a_p
             f, gain = lists.features[sentence], gaining.SentenceGain(lists)
             if not len(f):
                 continue
+            step += 1
             stream = Stream(7, epoch, sentence)
             pairs = selecting.sampled_pairs(gain(sentence), stream, 20, 0.05, 5)
             gradient = np.zeros(len(w))
@@ -330,17 +336,22 @@ def test_the_l1_of_phrasal_shrinks_what_a_step_touches_and_all_at_the_end_of_a_p
                 # The pair and its mirror image.
                 gradient += 2.0 * updating.logistic_slope(float(w @ x), 0.0) * x
             rows += len(pairs)
+            before = sizes()
             squares += gradient**2
-            touched = gradient != 0.0
-            w[touched] -= 0.1 * gradient[touched] / np.sqrt(squares[touched])
-            shrink(touched)
-        shrink(np.ones(len(w), dtype=bool))
+            for j in np.flatnonzero(gradient).tolist():
+                w[j] -= sizes()[j] * gradient[j]
+                if kind == "phrasal":
+                    shrink(j, before[j], step - 1 - last[j])
+                shrink(j, sizes()[j], 1)
+                last[j] = step
+        for j in range(len(w)):
+            shrink(j, sizes()[j], step - last[j] if kind == "phrasal" else 1)
+            last[j] = step
         wanted.append(w.copy())
         if not rows:
             break
-    tuner = online(
-        selectors.Pairs(20, 0.05, 5), updates.AdaGrad("logistic", 0.1, l1, l2, phrasal=True)
-    )
+    rule = updates.AdaGrad("logistic", 0.1, l1, l2, kind)
+    tuner = online(selectors.Pairs(20, 0.05, 5), rule)
     native = [epoch.weights for epoch in tuner.epochs(task_of(pools, metric), weights, 7, None)]
     for found, expected in zip(native, wanted, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -11,7 +11,7 @@ from twins.toy import POOR, make_world
 from tunesmith import InputError, Weights, tune
 from tunesmith.decode.translation import Model
 from tunesmith.learn.online import Online, Regime
-from tunesmith.learn.ranking import Ranking
+from tunesmith.learn.ranking import Ramp, Ranking
 from tunesmith.learn.selectors import Bounded
 from tunesmith.learn.updates import PassiveAggressive
 from tunesmith.papers import PAPERS, find_paper, settings_of
@@ -53,7 +53,7 @@ def test_pro_makes_one_round_between_decodings_and_many_on_saved_lists() -> None
     settings = settings_of("hopkins2011", "pro")
     live, saved = settings.tuner("pro"), settings.on_lists().tuner("pro")
     assert isinstance(live, Ranking) and isinstance(saved, Ranking)
-    assert (live.rounds, saved.rounds, live.interpolate) == (1, 25, 0.1)
+    assert (live.rounds, saved.rounds, live.interpolate) == (1, 30, 0.1)
     assert live.context is False and live.take == "last"
 
 
@@ -80,6 +80,29 @@ def test_unknown_papers_and_tuners_are_refused() -> None:
 def test_equal_weights_keep_their_signs_and_what_is_fixed() -> None:
     found = Weights({"a": 2.0, "b": -0.1, "c": 1.0, "d": 0.5}).uniform({"c": 7.0, "e": 1.0})
     assert dict(found) == {"a": 0.25, "b": -0.25, "c": 7.0, "d": 0.25}
+
+
+def test_start_weights_of_the_papers() -> None:
+    own = Weights({"lm": 0.5, "words": -1.0, "unknown": 1.0})
+    given = settings_of("hasler2011", "mira-hildreth").start_of(own, {"unknown": 1.0})
+    assert dict(given) == {"lm": 0.1, "words": 0.1, "unknown": 1.0}
+    equal = settings_of("green2013", "adagrad").start_of(own, {})
+    assert equal["lm"] == -equal["words"] > 0
+    assert settings_of("och2003", "mert").start_of(own, {}) is own
+
+
+def test_costs_of_rampion_count_ten_times() -> None:
+    found = settings_of("gimpel2012", "rampion").tuner("rampion")
+    assert isinstance(found, Ramp)
+    assert (found.gain.times, found.eta, found.rounds, found.passes) == (10.0, 1e-4, 10, 5)
+
+
+def test_moses_goes_all_the_way_to_the_solution_of_pro() -> None:
+    settings = settings_of("liu2014", "pro")
+    found, again = settings.tuner("pro"), settings.on_lists().tuner("pro")
+    assert isinstance(found, Ranking)
+    assert (found.interpolate, found.rounds, settings.iterations) == (1.0, 1, 25)
+    assert found == again
 
 
 # Chains.

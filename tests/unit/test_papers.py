@@ -10,22 +10,31 @@ import numpy as np
 import pytest
 
 from tunesmith.analysis import diversity, reordered
+from tunesmith.cli.presets import as_options
 from tunesmith.experiments.recipe import Recipe, System, Tabulated
 from tunesmith.experiments.running import Found, metric_of
 from tunesmith.experiments.store import Store, save_rows
 from tunesmith.experiments.tables import Context, Filled, fill, refusals
+from tunesmith.papers import PAPERS, find_paper
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 BLEU = "bleu:tokenize=none"
-HEADS = ["mechanism", "paper", "program", "deviation", "test"]
-ROWS = [
-    cells
-    for line in PAGE.splitlines()
-    if line.startswith("| ")
-    and (cells := [cell.strip() for cell in line.strip("|").split(" | ")]) != HEADS
-    and not set(line) <= set("| -")
-]
+MECHANISMS, SETTINGS = PAGE.split("## Settings of `--as PAPER`")
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Return the cells of the tables in a text, without heads."""
+    lines = text.splitlines()
+    heads = {place - 1 for place, line in enumerate(lines) if line and set(line) <= set("| -")}
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for place, line in enumerate(lines)
+        if line.startswith("| ") and place not in heads and not set(line) <= set("| -")
+    ]
+
+
+ROWS = rows_of(MECHANISMS)
 
 
 def test_every_paper_has_a_table() -> None:
@@ -44,6 +53,27 @@ def test_files_and_tests_of_the_page_exist(row: list[str]) -> None:
     assert tests, "no test"
     for file, name in tests:
         assert re.search(rf"\b(?:def|fn) {name}\(", (ROOT / file).read_text("utf-8")), name
+
+
+@pytest.mark.parametrize("part", SETTINGS.split("\n### ")[1:], ids=lambda part: part.split()[0])
+def test_every_setting_of_a_paper_has_a_source(part: str) -> None:
+    """The page lists each setting of `--as PAPER` once, with the value that it has."""
+    name = part.split()[0]
+    listed: list[tuple[str, str]] = []
+    for tuners, settings, source in rows_of(part):
+        assert source, settings
+        for tuner in re.findall(r"`([^`]+)`", tuners):
+            listed += [(tuner, each) for each in re.findall(r"`([^`]+)`", settings)]
+    wanted = [
+        (tuner, option.removeprefix("--set "))
+        for tuner, settings in find_paper(name).tuners.items()
+        for option in as_options(settings)
+    ]
+    assert sorted(listed) == sorted(wanted)
+
+
+def test_the_page_has_the_settings_of_all_papers() -> None:
+    assert sorted(re.findall(r"^### (\S+)$", SETTINGS, re.MULTILINE)) == sorted(PAPERS)
 
 
 def test_diversity_is_that_of_the_definition() -> None:

@@ -379,3 +379,10 @@ def test_no_slack_is_written_as_zero_and_no_bound_as_infinity() -> None:
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_quick_options_of_these_tests_exist(name: str) -> None:
     assert set(QUICK[name]) <= set(preset_options(name))
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_every_preset_says_where_it_differs_and_has_one_example(name: str) -> None:
+    text = inspect.getdoc(PRESETS[name]) or ""
+    assert text.count(">>> ") == 1, "one example, which the doctests run"
+    assert "Deviation" in text or "a baseline" in text

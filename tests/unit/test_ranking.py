@@ -147,10 +147,21 @@ def test_each_round_goes_part_of_the_way_to_the_solution() -> None:
 
 
 def ramp(
-    lists: Lists, scale: str, start: Array, rounds: int, passes: int, eta: float, l2: float
+    lists: Lists,
+    scale: str,
+    start: Array,
+    rounds: int,
+    passes: int,
+    eta: float,
+    l2: float,
+    cost: float,
 ) -> list[Array]:
     """The twin: hopes fixed, then sub-gradient steps over the fears."""
-    gain, w, found = SentenceGain(lists, scale), start, []
+    plain, w, found = SentenceGain(lists, scale), start, []
+
+    def gain(i: int) -> Array:
+        return cost * plain(i)
+
     for number in range(1, rounds + 1):
         hopes = [
             int(np.argmax(f @ w + gain(i))) if len(f) else -1 for i, f in enumerate(lists.features)
@@ -173,12 +184,15 @@ def ramp(
     return found
 
 
-@pytest.mark.parametrize("scale", ["one", "length", "background"])
-def test_the_ramp_loss_equals_its_twin(scale: Any) -> None:
+@pytest.mark.parametrize(
+    ("scale", "cost"), [("one", 1.0), ("one", 10.0), ("length", 1.0), ("background", 1.0)]
+)
+def test_the_ramp_loss_equals_its_twin(scale: Any, cost: float) -> None:
     pools = learnable(7, empty=[4])
     lists, start = Lists.of(pools, "bleu"), np.array([0.02, 0.1, -0.1, 0.2])
-    native = Ramp(3, 2, 0.01, 0.05, Gain(scale=scale)).epochs(task_of(pools, "bleu"), start, 1)
-    twin = ramp(lists, scale, start, 3, 2, 0.01, 0.05)
+    gain = Gain(scale=scale, times=cost)
+    native = Ramp(3, 2, 0.01, 0.05, gain).epochs(task_of(pools, "bleu"), start, 1)
+    twin = ramp(lists, scale, start, 3, 2, 0.01, 0.05, cost)
     for epoch, wanted in zip(native, twin, strict=True):
         np.testing.assert_allclose(epoch.weights, wanted, rtol=1e-9, atol=1e-12)
 

@@ -13,6 +13,7 @@ from tunesmith.errors import InputError
 from tunesmith.training.classes import CLASSES, make_classes, read_classes
 from tunesmith.training.frequent import FREQUENT, write_frequent
 from tunesmith.training.rules import AlignedCorpus, import_cdec, import_moses
+from tunesmith.training.tags import TAGS, write_tags
 
 Links = list[tuple[int, int]]
 
@@ -39,6 +40,7 @@ def model(tmp_path: Path) -> Path:
     corpus = AlignedCorpus(tmp_path / "s", tmp_path / "t", tmp_path / "a")
     assert write_frequent(corpus, tmp_path / FREQUENT) == (3, 1, 1)
     assert make_classes(tmp_path / "t", tmp_path / CLASSES, classes=2) == 4
+    write_tags([[("the", "DET"), ("house", "NOUN")]], tmp_path / TAGS)
     return tmp_path
 
 
@@ -83,6 +85,8 @@ def test_what_wants_a_file_says_how_to_make_it(tmp_path: Path) -> None:
             Templates(["contexts"], folder=folder)
         with pytest.raises(InputError, match=r"tunesmith\.training\.classes"):
             Templates(["class-bigrams"], folder=folder)
+        with pytest.raises(InputError, match="train with --tagged"):
+            Templates(["tag-bigrams"], folder=folder)
 
 
 def test_every_set_can_be_turned_on(model: Path) -> None:

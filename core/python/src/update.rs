@@ -87,7 +87,7 @@ impl Update {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (loss, rate, eta, l1, l2, anchor=Vec::new(), *, phrasal=false))]
+    #[pyo3(signature = (loss, rate, eta, l1, l2, anchor=Vec::new(), *, shrink="exact"))]
     #[allow(clippy::too_many_arguments)]
     fn gradient(
         loss: &str,
@@ -96,7 +96,7 @@ impl Update {
         l1: f64,
         l2: f64,
         anchor: Vec<f64>,
-        phrasal: bool,
+        shrink: &str,
     ) -> PyResult<Self> {
         let loss = loss_of(loss)?;
         let rate = match rate {
@@ -109,11 +109,20 @@ impl Update {
                 )));
             }
         };
+        // A pair and its mirror image are two examples for Phrasal.
+        let (shrink, times) = match shrink {
+            "exact" => (Shrink::Exact, 1.0),
+            "phrasal" => (Shrink::Late, 2.0),
+            "touched" => (Shrink::Touched, 2.0),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "no way to shrink named {shrink} (exact, phrasal, touched)"
+                )));
+            }
+        };
         Ok(Update::new(move |features| {
             let mut update = Gradient::new(loss, rate, eta, l1, l2, features);
-            if phrasal {
-                (update.shrink, update.times) = (Shrink::Epoch, 2.0);
-            }
+            (update.shrink, update.times) = (shrink, times);
             Box::new(update.anchored(anchor.clone()))
         }))
     }

@@ -73,6 +73,11 @@ def _correlation(left: list[float], right: list[float]) -> float | None:
     return correlation(left, right)
 
 
+def length(weights: Mapping[str, float]) -> float:
+    """Return the Euclidean length of weights; 1 if all are zero."""
+    return math.sqrt(sum(value * value for value in weights.values())) or 1.0
+
+
 def differences(left: Mapping[str, float], right: Mapping[str, float]) -> dict[str, float]:
     """Return the change of each weight from left to right, largest first, equal ones left out.
 
@@ -81,7 +86,7 @@ def differences(left: Mapping[str, float], right: Mapping[str, float]) -> dict[s
     >>> differences({"lm": 0.3, "words": 0.4}, {"lm": 0.6, "words": 0.8, "PT:a~b": 0.0})
     {}
     """
-    sizes = [math.sqrt(sum(v * v for v in side.values())) or 1.0 for side in (left, right)]
+    sizes = [length(side) for side in (left, right)]
     names = dict.fromkeys([*left, *right])
     moved = {n: right.get(n, 0.0) / sizes[1] - left.get(n, 0.0) / sizes[0] for n in names}
     kept = {name: value for name, value in moved.items() if abs(value) > 1e-12}

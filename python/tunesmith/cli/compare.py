@@ -226,11 +226,12 @@ def _paper(
                 f"{each['difference']:+.2f}" if "difference" in each else None
             )
             row[f"p {metric.label}"] = each.get("p_randomisation")
+    signed = zip(metrics.values(), signatures, strict=True)
     several = any("runs" in each for rows_of in found.values() for each in rows_of)
     how = "mean ± standard deviation over runs; " if several else ""
     said = (
         f"{how}p: approximate randomisation against {rows[0]['system']}, {samples} draws; "
-        f"{'; '.join(signatures)}"
+        f"{'; '.join(f'{m.label} {each}' for m, each in signed)}"
     )
     heads, cells = texts_of(Filled("scores", "", list(rows[-1]), rows))
     if latex:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, out, table
+from tunesmith.cli.console import emit, note, out, table
 from tunesmith.decode.templates import SETS, TEMPLATES, TemplateSet, TemplateText, template_of
 from tunesmith.decode.translation import KINDS, Model
 from tunesmith.errors import InputError
@@ -55,6 +55,12 @@ def features(
         return
     if model is None:
         raise InputError("--sentence without a model", remedy="name the model directory first")
+    if not given:
+        # What was not asked for by name need not be there.
+        lacking = [each for each in templates if not _there(each, model)]
+        templates = [each for each in templates if each not in lacking]
+        for each in lacking:
+            note(f"{each.name} is left out: the model has no {each.wants}")
     names = [each.name for each in templates]
     loaded = Model.load(model, kind, named=names)  # type: ignore[arg-type]
     translator = loaded.translator()
@@ -92,6 +98,11 @@ def _chosen(names: Sequence[str]) -> tuple[list[TemplateText], list[TemplateSet]
     return [known for known in TEMPLATES if known.name in {*names, *inside}], chosen
 
 
+def _there(template: TemplateText, model: Path) -> bool:
+    """Return whether a model has the file that a template reads."""
+    return not template.wants or (model / template.wants).is_file()
+
+
 def _show(
     templates: Sequence[TemplateText], sets: Sequence[TemplateSet], model: Path | None
 ) -> None:
@@ -99,7 +110,7 @@ def _show(
     for column in rows.columns[1:]:
         column.justify = "left"
     for each in templates:
-        there = model is None or not each.wants or (model / each.wants).is_file()
+        there = model is None or _there(each, model)
         about = each.about.removesuffix(f"; wants {each.wants}")
         wants = each.wants if there else f"{each.wants} (not in the model)"
         rows.add_row(each.name, each.example, about, wants)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tunesmith.analysis.overlap import differences, overlap
+from tunesmith.analysis.overlap import differences, length, overlap
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, effect, emit, note, out, table, tell_skipped, warn
 from tunesmith.decode.templates import DENSE, groups, template_of
@@ -238,14 +238,18 @@ def _compare(left: Path, right: Path, group: str | None, top: int, json: bool) -
         "both, with opposite signs; correlation: of the weights in both",
         style="dim",
     )
-    shown = table("\nLargest differences", "feature", "A", "B", "difference", "group")
+    title = "\nLargest differences, both sets of weights scaled to length 1"
+    shown = table(title, "feature", "A", "B", "B − A", "group")
+    lengths = [length(side) for side in (a, b)]
     for name in names:
-        given = (f"{side[name]:+.4g}" if name in side else "" for side in (a, b))
-        shown.add_row(name, *given, f"{moved[name]:+.4g}", template_of(name))
+        given = (
+            f"{side[name] / size:+.4f}" if name in side else ""
+            for side, size in zip((a, b), lengths, strict=True)
+        )
+        shown.add_row(name, *given, f"{moved[name]:+.4f}", template_of(name))
     out.print(shown)
     if len(moved) > top:
         out.print(f"… and {len(moved) - top:,} more (--top)", style="dim")
-    out.print("\ndifference: B − A after both are scaled to length 1", style="dim")
 
 
 def _spread(weights: Weights, lists: Sequence[Path], format: str | None) -> dict[str, float]:

@@ -100,5 +100,9 @@ def as_options(settings: Settings) -> list[str]:
         *(f"--set {key}={shown(value)}" for key, value in settings.options.items()),
         *(f"{key} {value}" for key, value in plain.items() if value is not None),
         *(f"--search {key}={value:g}" for key, value in settings.search.items()),
-        *(["(start: equal weights)"] if settings.uniform else []),
+        *([] if settings.start is None else [f"(start: {_started(settings.start)})"]),
     ]
+
+
+def _started(start: str | float) -> str:
+    return "equal weights" if start == "equal" else f"all weights {start:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,9 +26,11 @@ from tunesmith.structured import (
 from tunesmith.structured import score as score_texts
 from tunesmith.structured import train as train_model
 from tunesmith.structured.classes import write_tag_classes
+from tunesmith.structured.conllu import BLANK
 from tunesmith.structured.model import check_folder
 from tunesmith.structured.settings import AVERAGES, METHODS, UPDATES
 from tunesmith.structured.tasks import COLUMNS, NATIVE
+from tunesmith.training.tags import LONGEST, Tagged, read_tagged, write_tags
 
 app = typer.Typer(
     help="Train, apply and score taggers and dependency parsers (CoNLL-U).",
@@ -301,6 +304,44 @@ def classes(
     o.writable(out_file)
     words = write_tag_classes(_sentences(text), out_file, column=column, lower=lower)
     note(f"classes of {words:,} words written to {out_file}")
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "$ tunesmith structured apply tagger target.conllu > tagged.conllu\n\n"
+    "$ tunesmith structured tags tagged.conllu --out model/tags.txt --lower\n\n"
+    "$ tunesmith tune model -s dev.de -r dev.en -t mira --features tag-bigrams -o w.toml",
+)
+def tags(
+    text: Annotated[
+        Path, typer.Argument(metavar="TAGGED", help="The target text of the model; - is the input.")
+    ],
+    out_file: Annotated[Path, o.option("--out -o", "FILE", "Where to write phrases and tags.")],
+    format_: Annotated[
+        str, o.option("--format", "NAME", "conllu, or bar: lines of word|TAG.")
+    ] = "conllu",
+    column: Annotated[str, o.option("--column", "NAME", "The tags: upos or xpos.")] = "upos",
+    lower: Annotated[bool, o.flag("--lower", "Lower-case the words, as the model's are.")] = False,
+    longest: Annotated[int, o.option("--longest", "N", "Words of a phrase at most.")] = LONGEST,
+) -> None:
+    """Write the tags of words and phrases, for the template tag-bigrams.
+
+    Words must be those of the model: text as it was prepared for training.
+    """
+    o.one_of("column", column, COLUMNS)
+    o.one_of("format", format_, ("conllu", "bar"))
+    o.writable(out_file)
+    sentences: Iterable[Tagged] = read_tagged(text)
+    if format_ == "conllu":
+        sentences = (
+            [
+                (word.form, "" if word.tag(column) == BLANK else word.tag(column))
+                for word in sentence.words
+            ]
+            for sentence in _sentences(text)
+        )
+    made = write_tags(sentences, out_file, longest=longest, fold=str.lower if lower else str)
+    note(f"written to {out_file}: words {made.words:,}, phrases with other tags {made.phrases:,}")
 
 
 def _sentences(path: Path) -> list[Sentence]:

@@ -108,6 +108,10 @@ def train(
     dev_target: Annotated[
         Path | None, o.option("--dev-target", "FILE", "Its translation: report the perplexity.")
     ] = None,
+    tagged: Annotated[
+        Path | None,
+        o.option("--tagged", "FILE", "Target text as word|TAG, for the template tag-bigrams."),
+    ] = None,
     memory: o.Memory = "1G",
     threads: o.Threads = 0,
     json: o.Json = False,
@@ -152,6 +156,7 @@ def train(
         phrases=REORDERINGS[reordering],
         dev=dev,
         dev_target=dev_target,
+        tagged=tagged,
         memory=memory_bytes(memory),
     )
     began = time.perf_counter()

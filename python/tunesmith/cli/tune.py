@@ -340,7 +340,7 @@ def tune(
                 loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
         absent = loaded.absent
         if start is None:
-            start = loaded.weights.uniform(loaded.fixed) if paper.uniform else loaded.weights
+            start = paper.start_of(loaded.weights, loaded.fixed)
         templates = list(loaded.templates or [])
         tell_unknown(loaded.unknown(start), start.file, None if model is None else "--features")
         if model is not None:

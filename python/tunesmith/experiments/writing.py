@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunesmith.experiments.claims import CONFIRMED, Evidence, Judged
 from tunesmith.experiments.tables import Cell, Filled, Several
 
+_NEGATIVE = re.compile(r"-[0-9]")
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -69,11 +71,17 @@ def _bar(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def _in_latex(cell: str) -> str:
+    """Return a cell; a minus sign is not a hyphen."""
+    sign, rest = ("$-$", cell[1:]) if _NEGATIVE.match(cell) else ("", cell)
+    return sign + "".join(_LATEX.get(char, char) for char in rest)
+
+
 def latex(headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """Return a table in LaTeX, for the package booktabs."""
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(c, c) for c in cell) for cell in cells) + r" \\"
+        return " & ".join(map(_in_latex, cells)) + r" \\"
 
     said = "".join(_LATEX.get(char, char) for char in caption)
     return "\n".join(

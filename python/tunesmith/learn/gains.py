@@ -35,13 +35,14 @@ class Gain:
     background together. The meaning of C and B of the margin updates depends on it. By default
     that is the last for gains over a background (Chiang et al. 2008): a sentence changes the score
     of a background of ten sentences by a tenth of what it changes its own. Others are taken as they
-    are.
+    are. `times` multiplies all gains by one more number, α of Gimpel & Smith 2012.
     """
 
     kind: Kind = "sentence"
     decay: float = 0.9
     history: History = "1best"
     scale: Scale | None = None
+    times: float = 1.0
 
     KERNEL: ClassVar[str] = "core/solve/src/gain.rs"
 

@@ -93,7 +93,7 @@ class Learner:
             averaged=average != "none",
             idle=average != "updates",
             names=task.names,
-            unit=fit.unit,
+            unit=fit.unit * self.gain.times,
             paces=fit.paces,
         )
 

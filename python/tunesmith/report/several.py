@@ -21,13 +21,15 @@ from tunesmith.report.wording import (
 )
 
 Stories = Mapping[str, Story]
-# What is drawn below the scores: title, text of a value, whether it is counted.
-SMALL: Mapping[str, tuple[str, Text, bool]] = {
-    "spread": ("Spread", brief, False),
-    "nonzero": ("Non-zero features", count, True),
-    "weight_change": ("Change of the weights", brief, False),
-    "seconds": ("Time per epoch", duration, False),
+# What is drawn below the scores: title, explanation, text of a value, whether it is counted.
+SMALL: Mapping[str, tuple[str, str, Text, bool]] = {
+    "spread": ("Spread", "From the score of y+ to the lowest of its list, mean.", brief, False),
+    "nonzero": ("Non-zero features", "Weights that are not zero.", count, True),
+    "weight_change": ("Change of the weights", "The largest of an epoch.", brief, False),
+    "seconds": ("Time per epoch", "In seconds.", duration, False),
 }
+# Starts that lie further from the curves than these are high, times this, are not drawn.
+FAR = 2.0
 
 
 def body(stories: Stories) -> str:
@@ -43,8 +45,12 @@ def body(stories: Stories) -> str:
             )
     small = [
         chart
-        for key, (title, say, whole) in SMALL.items()
-        if (chart := _overlaid(stories, looks, key, key, title, LOW, say, zero=True, whole=whole))
+        for key, (title, note, say, whole) in SMALL.items()
+        if (
+            chart := _overlaid(
+                stories, looks, key, key, title, LOW, say, note, zero=True, whole=whole
+            )
+        )
     ]
     if small:
         columns = 3 if len(small) == 3 else 2
@@ -72,7 +78,8 @@ def _by_metric(stories: Stories) -> dict[str, dict[str, Story]]:
 
 def _header(stories: Stories) -> str:
     sentences = {count(number(story.start.get("sentences"))) for story in stories.values()}
-    facts = [plural(sum(len(story.trials) for story in stories.values()), "seed")]
+    seeds = sum(len(story.trials) for story in stories.values())
+    facts = ["one seed each" if seeds <= len(stories) else plural(seeds, "seed")]
     if len(sentences) == 1:
         facts.append(f"{sentences.pop()} sentences each")
     listed = "".join(f"<li>{escape(fact)}</li>" for fact in facts)
@@ -194,13 +201,16 @@ def _overlaid(
 ) -> str:
     """Return a chart with a line for each run; nothing if no run has two values."""
     lines: dict[str, list[Sequence[Point]]] = {}
+    begins = _begins(stories) if key == "score" else {}
+    if key == "score" and not begins and note:
+        note = f"{note} Starts are not drawn: they lie far from the rest (table above)."
     for run, story in stories.items():
         best = story.best
         if best is None:
             continue
         # The best seed last: it is drawn over the others.
         trials = [trial for trial in story.trials if trial is not best] + [best]
-        begin = story.figure("start") if key == "score" else None
+        begin = begins.get(run)
         points = [
             ([] if begin is None else [(0.0, begin)])
             + [(float(epoch.epoch), epoch.value(key)) for epoch in trial.epochs]
@@ -233,3 +243,22 @@ def _overlaid(
                 if epoch.epoch == best.best_epoch and epoch.score is not None:
                     chart.ring(epoch.epoch, epoch.score, colour)
     return chart.figure()
+
+
+def _begins(stories: Stories) -> dict[str, float]:
+    """Return the scores at the start; nothing if one is so far off that it would hide the rest."""
+    scores = [
+        epoch.score
+        for story in stories.values()
+        for trial in story.trials
+        for epoch in trial.epochs
+        if epoch.score is not None
+    ]
+    begins = {run: story.figure("start") for run, story in stories.items()}
+    found = {run: begin for run, begin in begins.items() if begin is not None}
+    if not scores or len(set(scores)) < 2:
+        return found
+    low, high = min(scores), max(scores)
+    reach = FAR * (high - low)
+    near = all(low - reach <= begin <= high + reach for begin in found.values())
+    return found if near else {}

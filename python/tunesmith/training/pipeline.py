@@ -30,6 +30,7 @@ from tunesmith.training.rules import (
     make_phrase_table,
 )
 from tunesmith.training.stages import Progress, Stages, Tell, counted
+from tunesmith.training.tags import TAGS, read_tagged, write_tags
 from tunesmith.training.text import (
     PIECES,
     PairFilter,
@@ -43,6 +44,8 @@ from tunesmith.training.text import (
 
 Kind = Literal["phrase", "hiero", "both"]
 KINDS: tuple[Kind, ...] = ("phrase", "hiero", "both")
+TAGGED_SHARE = 0.5
+"""Tagged text in which fewer of the target words occur has other words than the model."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class Training:
     """Source text to report the coverage of."""
     dev_target: Path | None = None
     """Its translation, to report the perplexity of."""
+    tagged: Path | None = None
+    """Target text with a tag behind each word, for the template `tag-bigrams`."""
     memory: int = 1 << 30
 
     def __post_init__(self) -> None:
@@ -86,6 +91,7 @@ class Training:
             ("alignment", self.alignment),
             ("dev", self.dev),
             ("dev_target", self.dev_target),
+            ("tagged", self.tagged),
             ("source_pieces", Path(self.source_side.model) if self.source_side.model else None),
             ("target_pieces", Path(self.target_side.model) if self.target_side.model else None),
         ]
@@ -93,7 +99,8 @@ class Training:
 
     def config(self) -> dict[str, Any]:
         """Return everything that the result depends on, with fingerprints of the files."""
-        places = ("source", "target", "lm_texts", "alignment", "dev", "dev_target", "memory")
+        texts = ("source", "target", "lm_texts", "alignment", "dev", "dev_target", "tagged")
+        places = (*texts, "memory")
         plain = {key: value for key, value in asdict(self).items() if key not in places}
         for side in SIDES:
             plain[f"{side}_side"]["model"] = ""
@@ -138,6 +145,10 @@ def _train(training: Training, folder: Path, stages: Stages, threads: int) -> di
     stages.run("lm", [model], partial(_language_model, training, sides[1], corpus, model, threads))
     words = [folder / FREQUENT, folder / CLASSES]
     stages.run("words", words, partial(_words, corpus, links, words, threads))
+    if training.tagged is not None:
+        tags = folder / TAGS
+        stages.run("tags", [tags], partial(_tags, training.tagged, sides[1], corpus[1], tags))
+        words.append(tags)
     names = {"phrase": [PHRASES], "hiero": [HIERO], "both": [PHRASES, HIERO]}[training.kind]
     tables = [folder / name for name in names]
     for out in tables:
@@ -360,6 +371,26 @@ def _words(
         "unlinked": source + target,
         "classified": make_classes(corpus[1], classes),
     }
+
+
+def _tags(
+    tagged: Path, side: TextSide, corpus: Path, out: Path, progress: Progress
+) -> dict[str, Any]:
+    """Write the tags of words and phrases; raise if most words of the text have none."""
+    progress("tags", 0, 0)
+    fold = str.lower if side.case == "lower" else str
+    sentences = [[(fold(word), tag) for word, tag in each] for each in read_tagged(tagged)]
+    known = {word for each in sentences for word, _ in each}
+    found = [word in known for line in Lines(corpus) for word in line.split()]
+    share = sum(found) / max(len(found), 1)
+    if share < TAGGED_SHARE:
+        raise InputError(
+            f"only {share:.0%} of the words of the target text have a tag",
+            str(tagged),
+            remedy=f"tag the words as the model has them: those of {corpus}",
+        )
+    made = write_tags(sentences, out)
+    return {"words": made.words, "phrases": made.phrases, "tagged": f"{share:.1%}"}
 
 
 def _rules(

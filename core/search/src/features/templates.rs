@@ -9,7 +9,7 @@ use tunesmith_rules::Frequent;
 use tunesmith_text::{Classes, Error, Result};
 
 use super::Extras;
-use super::bigrams::{AsClasses, AsWords, Bigrams};
+use super::bigrams::{AsClasses, AsTags, AsWords, Bigrams};
 use super::distortion::Distortion;
 use super::frequent::{Contexts, FrequentDeletions, FrequentInsertions};
 use super::order::Order;
@@ -41,13 +41,20 @@ pub struct Resources {
     pub frequent: Option<PathBuf>,
     /// The classes of target words, as [`Classes`] writes them.
     pub classes: Option<PathBuf>,
+    /// The tags of words and phrases in the format of [`Classes`], words and tags with a space
+    /// between them.
+    pub tags: Option<PathBuf>,
 }
 
 impl Resources {
-    /// Where a model directory has them: `frequent.txt`, `classes.txt`.
+    /// Where a model directory has them: `frequent.txt`, `classes.txt`, `tags.txt`.
     pub fn of_model(folder: &Path) -> Resources {
         let file = |name| Some(folder.join(name));
-        Resources { frequent: file("frequent.txt"), classes: file("classes.txt") }
+        Resources {
+            frequent: file("frequent.txt"),
+            classes: file("classes.txt"),
+            tags: file("tags.txt"),
+        }
     }
 
     fn frequent(&self) -> Result<Frequent> {
@@ -58,6 +65,16 @@ impl Resources {
     fn classes(&self) -> Result<Classes> {
         let remedy = "train the model again in its folder, or see tunesmith.training.classes";
         Classes::read(given(&self.classes, "a file of word classes", remedy)?)
+    }
+
+    fn tags(&self) -> Result<AsTags> {
+        let remedy = "train with --tagged, or see tunesmith structured tags";
+        let path = given(&self.tags, "a file of tags", remedy)?;
+        AsTags::new(&Classes::read(path)?).map_err(|phrase| {
+            let message = format!("{phrase:?} has not as many tags as words");
+            let remedy = "write words and tags with one space between them";
+            Error::new(message).at(path.display().to_string(), None).remedy(remedy)
+        })
     }
 }
 
@@ -73,7 +90,7 @@ fn given<'a>(path: &'a Option<PathBuf>, what: &str, remedy: &str) -> Result<&'a 
 }
 
 /// All templates.
-pub static TEMPLATES: [Template; 12] = [
+pub static TEMPLATES: [Template; 13] = [
     Template {
         name: "rule-id",
         example: "PT:das_haus~the_house",
@@ -126,6 +143,15 @@ pub static TEMPLATES: [Template; 12] = [
         },
     },
     Template {
+        name: "tag-bigrams",
+        example: "TT:DET~NOUN",
+        about: "tags of neighbouring target words, each in its phrase; wants tags.txt",
+        add: |resources, extras| {
+            extras.string.push(Box::new(Bigrams(resources.tags()?)));
+            Ok(())
+        },
+    },
+    Template {
         name: "shape",
         example: "RS:w_[X,1]~[X,1]_w",
         about: "the sequence of words and gaps of a rule",
@@ -164,7 +190,7 @@ pub static TEMPLATES: [Template; 12] = [
 ];
 
 /// The templates of the papers.
-pub static SETS: [Set; 5] = [
+pub static SETS: [Set; 6] = [
     Set {
         name: "eidelman2012",
         templates: &["pairs", "insertions", "bigrams"],
@@ -196,6 +222,11 @@ pub static SETS: [Set; 5] = [
         name: "hasler2011-classes",
         templates: &["class-bigrams"],
         about: "the same over classes of words",
+    },
+    Set {
+        name: "hasler2011-tags",
+        templates: &["tag-bigrams"],
+        about: "the same over parts of speech",
     },
 ];
 

@@ -16,6 +16,8 @@ fn resources(folder: &Path) -> Resources {
     let frequent = "pair\tdas\tthe\t9\npair\thaus\thouse\t8\nsource\tja\t3\ntarget\tof\t2\n";
     fs::write(folder.join("frequent.txt"), frequent).unwrap();
     fs::write(folder.join("classes.txt"), "the\tart\nhouse\tnoun\na_b\tart\n").unwrap();
+    let tags = "the\tDET\nhouse\tNOUN\nto\tPART\nto house\tPART VERB\n";
+    fs::write(folder.join("tags.txt"), tags).unwrap();
     Resources::of_model(folder)
 }
 
@@ -137,6 +139,45 @@ fn places_show_what_stands_around() {
 }
 
 #[test]
+fn tags_are_those_of_the_phrase() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let phrases =
+        "x ||| to house ||| 1 1 1 1 ||| ||| 1 1 1\ny ||| the new ||| 1 1 1 1 ||| ||| 1 1 1\n";
+    fs::write(at("phrases"), phrases).unwrap();
+    import_moses(&at("phrases"), None, &at("table")).unwrap();
+    let arpa = "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-1\t<s>\n-1\t</s>\n\n\\end\\\n";
+    fs::write(at("lm"), arpa).unwrap();
+    let (table, lm) = (Table::open(&at("table"), true).unwrap(), Model::load(at("lm")).unwrap());
+    let lexicon = Lexicon::new(&table, &lm);
+    let sentence = Sentence::new(&crate::Input::plain("x"), &table, &lexicon, &lm);
+    let word = |text: &str| Symbol::Word(table.target_id(text).unwrap());
+    let extras = make(&["tag-bigrams"], &resources(folder.path())).unwrap();
+    let tags = &extras.string[0];
+    let found = |rules: &[Vec<Symbol>]| {
+        let mut out = Collected::default();
+        let whole = rules.iter().fold(tags.begin(), |front, rule| {
+            let target: Vec<Symbol> = [&[Symbol::Gap(1)], &rule[..]].concat();
+            tags.join(&target, &[front], &sentence, &mut out)
+        });
+        tags.end(whole, &sentence, &mut out);
+        taken(&mut out).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    let (to, house, the, new) = (word("to"), word("house"), word("the"), word("new"));
+    // In one phrase, `house` is a verb; the same string in two phrases has the words' own tags.
+    assert_eq!(found(&[vec![to, house]]), ["TT:<s>~PART", "TT:PART~VERB", "TT:VERB~</s>"]);
+    let apart = found(&[vec![to], vec![house]]);
+    assert_eq!(apart, ["TT:<s>~PART", "TT:NOUN~</s>", "TT:PART~NOUN"]);
+    let unknown = found(&[vec![the, new, house]]);
+    assert_eq!(unknown, ["TT:<s>~DET", "TT:<unk>~NOUN", "TT:DET~<unk>", "TT:NOUN~</s>"]);
+
+    fs::write(at("tags.txt"), "a\tX\nb c\tX\n").unwrap();
+    let error = make(&["tag-bigrams"], &Resources::of_model(folder.path())).err().unwrap();
+    assert!(error.message.contains("\"b c\" has not as many tags"), "{}", error.message);
+    assert!(error.file.is_some() && error.remedy.is_some());
+}
+
+#[test]
 fn unknown_names_and_missing_files_are_refused() {
     let none = Resources::default();
     let error = make(&["rule-id", "rules"], &none).err().unwrap();
@@ -150,6 +191,7 @@ fn unknown_names_and_missing_files_are_refused() {
         let error = make(&[name], &Resources::of_model(empty.path())).err().unwrap();
         assert!(error.file.is_some() && error.remedy.is_some(), "{error}");
     }
+    assert!(make(&["tag-bigrams"], &none).err().unwrap().remedy.unwrap().contains("--tagged"));
     let both = extras(&["green2013", "pairs", "green2013"]);
     assert_eq!((both.rule.len(), both.order.len(), both.place.len()), (3, 1, 0));
     for set in &SETS {

@@ -24,8 +24,11 @@ pub enum Rate {
 pub enum Shrink {
     /// As if after every step, at the latest when a weight is read.
     Exact,
-    /// Only once, at the end of an epoch (Phrasal's updater).
-    Epoch,
+    /// For all steps since the last, when a gradient next touches the weight, after its step, and
+    /// at the end of an epoch (Phrasal's updater). Until then the weight is read unshrunk.
+    Late,
+    /// Only once, at the end of an epoch.
+    Touched,
 }
 
 /// State of one coordinate, aligned so that touching it costs one cache line.
@@ -128,13 +131,10 @@ impl Gradient {
     /// Applies the regularisation of all steps that passed a coordinate by.
     fn settle(&mut self, model: &mut Model, id: u32) {
         let cell = self.cells[id as usize];
-        if cell.done == self.step {
+        if cell.done == self.step || self.shrink != Shrink::Exact {
             return;
         }
         self.cells[id as usize].done = self.step;
-        if self.shrink == Shrink::Epoch {
-            return;
-        }
         // Nothing shrinks a zero; most weights of a sparse model are one.
         if cell.weight == 0.0 && self.anchor.is_empty() {
             return;
@@ -228,11 +228,16 @@ impl Update for Gradient {
             let cell = &mut self.cells[id as usize];
             let slope = std::mem::take(&mut cell.gradient);
             if slope != 0.0 {
+                let before = *cell;
                 cell.squares += slope * slope;
                 cell.done = self.step;
                 let cell = *cell;
                 let size = self.step_size(cell);
-                let weight = model.within_bounds(id, cell.weight - size * slope);
+                let mut weight = model.within_bounds(id, cell.weight - size * slope);
+                if self.shrink == Shrink::Late {
+                    let idle = self.step - 1 - before.done;
+                    weight = self.regularised(id, weight, self.step_size(before), idle);
+                }
                 self.change(model, id, self.regularised(id, weight, size, 1));
             }
         }
@@ -278,9 +283,12 @@ impl Update for Gradient {
         }
         for id in 0..self.cells.len() {
             let weight = model.weight(id as u32);
+            let cell = self.cells[id];
+            let steps = if self.shrink == Shrink::Late { self.step - cell.done } else { 1 };
+            self.cells[id].done = self.step;
             if weight != 0.0 || !self.anchor.is_empty() {
-                let size = self.step_size(self.cells[id]);
-                model.set(id as u32, self.regularised(id as u32, weight, size, 1));
+                let size = self.step_size(cell);
+                model.set(id as u32, self.regularised(id as u32, weight, size, steps));
             }
         }
         self.loaded = false;
@@ -296,20 +304,26 @@ impl Update for Gradient {
     }
 
     fn state(&self) -> Vec<f64> {
-        // Between passes every coordinate is settled: the step number is common to all.
         let mut state: Vec<f64> = self.cells.iter().map(|cell| cell.squares).collect();
+        // Between passes every other kind has settled all coordinates.
+        if self.shrink == Shrink::Late {
+            state.extend(self.cells.iter().map(|cell| cell.done as f64));
+        }
         state.push(self.step as f64);
         state
     }
 
     fn restore(&mut self, state: &[f64]) -> bool {
-        if state.len() != self.cells.len() + 1 {
+        let count = self.cells.len();
+        let late = self.shrink == Shrink::Late;
+        if state.len() != if late { 2 * count } else { count } + 1 {
             return false;
         }
-        self.step = state[self.cells.len()] as u64;
+        self.step = state[state.len() - 1] as u64;
         self.loaded = false;
-        for (cell, &squares) in self.cells.iter_mut().zip(state) {
-            *cell = Cell { squares, done: self.step, ..Cell::default() };
+        for (id, cell) in self.cells.iter_mut().enumerate() {
+            let done = if late { state[count + id] as u64 } else { self.step };
+            *cell = Cell { squares: state[id], done, ..Cell::default() };
         }
         true
     }
