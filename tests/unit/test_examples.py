@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from tunesmith._core import Examples
+from tunesmith._core import Blocks, Examples
 from tunesmith.errors import InputError
+from tunesmith.learn.local import ErrorUpdate, MarginUpdate
 from tunesmith.metrics import Bleu
 from tunesmith.spaces import Pools
 
@@ -37,7 +38,8 @@ def lists(sentences: int, first: int = 0) -> Pools:
 def written(path: Path, ids: list[int], sources: list[str], pools: Pools) -> int:
     assert pools.references is not None
     references = [list(each) for each in pools.references]
-    found = Examples.write(path, ids, sources, references, pools.core, pools.table(METRIC))
+    table, native = pools.table(METRIC), METRIC.native
+    found = Examples.write(path, ids, sources, references, pools.core, table, native)
     assert found[:2] == (len(ids), path.stat().st_size)
     return found[2]
 
@@ -82,6 +84,25 @@ def test_lists_and_statistics_come_back(
     examples.replace(paths, merged)
     check(examples)
     assert examples.ids.tolist() == list(range(7))
+
+
+def test_blocks_teach_what_the_lists_do(
+    two: tuple[Examples, list[Path], list[Pools]],
+) -> None:
+    examples = two[0]
+    order = [3, 0, 5, 6]
+    blocks = examples.blocks(order)
+    core, table, *_ = examples.lists(order)
+    pools = Pools(core)
+    assert table is not None and blocks.names == pools.names and len(blocks) == 4
+    start = np.linspace(-1.0, 2.0, len(blocks.names))
+    copied = Blocks.of(core, table, METRIC.native)
+    for update in (ErrorUpdate(3.0), MarginUpdate(0.5), MarginUpdate(0.5, normalise=True)):
+        one, other = update.learn(blocks, start), update.learn(copied, start)
+        assert not np.array_equal(one.weights, start)
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-9, atol=1e-12)
+    with pytest.raises(KeyError):
+        examples.blocks([0, 99])
 
 
 def test_lists_without_texts_have_different_hypotheses(
