@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from math import log, sqrt
 from pathlib import Path
@@ -13,6 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from tunesmith._core import Blocks, Examples
 from tunesmith.errors import InputError
 from tunesmith.learn.local import ErrorUpdate, MarginUpdate
+from tunesmith.local.index import Neighbours
 from tunesmith.metrics import Bleu
 from tunesmith.spaces import Pools
 
@@ -136,12 +138,21 @@ def test_neighbours_are_those_of_the_plain_formula(
         words = query.split()
         scored = {id: similarity(words, other) for id, other in live.items()} if words else {}
         wanted = sorted((-each, id) for id, each in scored.items() if each)[:3]
-        found = examples.near(query, 3)
-        assert [id for id, *_ in found] == [id for _, id in wanted]
-        assert [each for _, each, *_ in found] == pytest.approx([-each for each, _ in wanted])
-    assert [id for id, *_ in examples.near("a b c", 3)][:2] == [0, 5]
-    assert not {0, 5} & {id for id, *_ in examples.near("a b c", 9, leave_out=True)}
-    assert [id for id, *_ in examples.near("a b c", 9, candidates=[5, 3, 99])] == [5]
+        found = list(Neighbours(examples.near(query, 3)))
+        assert [each.id for each in found] == [id for _, id in wanted]
+        assert [each.source for each in found] == [SOURCES[id] for _, id in wanted]
+        assert [each.similarity for each in found] == pytest.approx([-each for each, _ in wanted])
+    assert examples.near("a b c", 3).ids[:2] == [0, 5]
+    assert not {0, 5} & set(examples.near("a b c", 9, leave_out=True).ids)
+    assert examples.near("a b c", 9, candidates=[5, 3, 99]).ids == [5]
+    near = Neighbours(examples.near("a b c", 3))
+    assert near[-1] == near[2] and near[:2] == [near[0], near[1]]
+    assert pickle.loads(pickle.dumps(near)) == list(near)
+    with pytest.raises(IndexError):
+        near[3]
+    # What was found has its text, whatever is removed meanwhile.
+    examples.remove([0])
+    assert near[0].source == "a b c"
     with pytest.raises(KeyError):
         examples.lists([4])
 

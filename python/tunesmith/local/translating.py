@@ -166,8 +166,9 @@ class LocalTranslator:
                 return [], None
             try:
                 # The texts of neighbours are read only if somebody looks at them.
-                own = isinstance(found, Neighbours)
-                return found, self._lists(found.ids if own else [each.id for each in found])
+                if isinstance(found, Neighbours):
+                    return found, self._lists(found.ids)
+                return found, self._lists([each.id for each in found])
             except KeyError:
                 if left == 0:
                     raise
