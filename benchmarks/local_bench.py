@@ -117,12 +117,12 @@ def stages(
     for part in batched(lines, 50):
         near = timed("search", lambda words: index.near(words, how.k), translator.prepared(part))
         ids = [[each.id for each in found] for found in near]
-        pools = timed("lists", index.lists, [each for each in ids if each])
+        blocks = timed("lists", index.blocks, [each for each in ids if each])
         changed = iter(
             timed(
                 "training",
                 lambda lists: learn(tuner, lists, index.metric, base, translator.fixed),
-                pools,
+                blocks,
             )
         )
         changes = [next(changed) if each else {} for each in ids]
@@ -234,6 +234,7 @@ def large_index(setting: Setting, translator: Translator, count: int, length: in
             part.references or [],
             part.core,
             part.table(KEPT_METRIC),
+            KEPT_METRIC.native,
         )
         manifest = manifest.with_part(Part(name, *found))
         texts += lines
@@ -265,7 +266,7 @@ def million(setting: Setting) -> Outcome:
     for words, caption in zip(asked, own, strict=True):
         step("neighbours", lambda words: index.near(words, K), words)
         ids = [each.id for each in long.near(caption, K)]
-        lists = step("their lists", long.lists, ids)
+        lists = step("their lists", long.blocks, ids)
         step(
             "training",
             lambda lists: learn(tuner, lists, index.metric, translator.weights, translator.fixed),

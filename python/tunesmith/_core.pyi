@@ -16,6 +16,7 @@ __all__ = [
     "TEMPLATE_SETS",
     "AlignedCorpus",
     "AtomicWriter",
+    "Blocks",
     "Constraints",
     "Contest",
     "Decoder",
@@ -31,6 +32,7 @@ __all__ = [
     "LmState",
     "Metric",
     "NbestReader",
+    "Near",
     "Pools",
     "PoolsBuilder",
     "RuleTable",
@@ -579,10 +581,16 @@ class Expectation:
         threads: int = 0,
     ) -> tuple[float, NDArray[np.float64]]: ...
 
+@final
+class Blocks:
+    @staticmethod
+    def of(pools: Pools, table: Table, metric: Metric) -> Blocks: ...
+    def __len__(self) -> int: ...
+    @property
+    def names(self) -> list[str]: ...
+
 def margin_update(
-    pools: Pools,
-    table: Table,
-    metric: Metric,
+    lists: Blocks,
     weights: NDArray[np.float64],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     normalise: bool,
@@ -591,9 +599,7 @@ def margin_update(
     passes: int,
 ) -> tuple[NDArray[np.float64], float, float, int, float]: ...
 def error_update(
-    pools: Pools,
-    table: Table,
-    metric: Metric,
+    lists: Blocks,
     weights: NDArray[np.float64],
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
     normalise: bool,
@@ -991,6 +997,13 @@ class Step:
 # Examples of local training
 
 @final
+class Near:
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> tuple[int, float, str, list[str]]: ...
+    @property
+    def ids(self) -> list[int]: ...
+
+@final
 class Examples:
     def __new__(cls) -> Self: ...
     def __len__(self) -> int: ...
@@ -1001,7 +1014,8 @@ class Examples:
         sources: Sequence[str],
         references: Sequence[Sequence[str]],
         pools: Pools,
-        table: Table | None,
+        table: Table,
+        metric: Metric,
     ) -> tuple[int, int, int]: ...
     def add(self, path: str | PathLike[str], checksum: int, removed: Sequence[int]) -> None: ...
     def files(self, ids: Sequence[int]) -> list[str | None]: ...
@@ -1023,10 +1037,11 @@ class Examples:
         k: int,
         candidates: Sequence[int] | None = None,
         leave_out: bool = False,
-    ) -> list[tuple[int, float, str, list[str]]]: ...
+    ) -> Near: ...
     def lists(
         self, ids: Sequence[int], texts: bool = False
     ) -> tuple[Pools, Table | None, list[str], list[list[str]]]: ...
+    def blocks(self, ids: Sequence[int]) -> Blocks: ...
     def sources(self, ids: Sequence[int]) -> list[str]: ...
 
 # Structured learning

@@ -138,6 +138,39 @@ def test_another_translation_of_a_phrase_becomes_a_correction_and_is_taken_back(
     assert served.service.store.counts() == {"accepted": 0, "held": 0}
 
 
+def test_a_correction_without_a_token_asks_for_one_and_goes_on(
+    browser: Browser, served: Serving
+) -> None:
+    store = served.service.settings.paths.store
+    assert store is not None
+    token = token_of(store)
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    page.set_default_timeout(20_000)
+    try:
+        page.goto(served.url)
+        page.get_by_role("heading", name="German to English").wait_for()
+        # With the keyboard alone, from the field that has the focus at the start.
+        page.keyboard.type(OLD)
+        page.keyboard.press("Control+Enter")
+        page.get_by_text("translated.", exact=False).wait_for()
+        while page.evaluate("document.activeElement.textContent") != "Send the correction":
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.get_by_text("A correction needs a token").wait_for()
+        assert page.evaluate("document.activeElement.id") == "token"
+        page.keyboard.type(token)
+        page.keyboard.press("Enter")
+        page.get_by_text("The token is good.").wait_for()
+        page.keyboard.press("Enter")
+        said = page.get_by_text("Correction 1 is kept and used from now on.")
+        said.wait_for()
+        # What is said is in sight, though the button is far below.
+        place = said.bounding_box()
+        assert page.evaluate("scrollY") > 0 and place is not None and 0 <= place["y"] < 740
+    finally:
+        page.close()
+
+
 def test_markup_stays_text(browser: Browser, served: Serving) -> None:
     store = served.service.settings.paths.store
     assert store is not None

@@ -11,14 +11,21 @@ from serving import Serving
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.serve_bench import steady
+from benchmarks.serve_bench import saturated, steady
 
 
 def test_every_request_is_answered(shared: Serving) -> None:
     lines = ["Das Haus ist alt.", "Ein Buch."]
     found = asyncio.run(steady(shared.url, os.getpid(), lines, 100, 0.5))
     assert (len(found.seconds), found.errors) == (50, [])
-    assert min(size for _, size in found.resident) > 1_000_000
+    assert min(own for _, own, _ in found.resident) > 1_000_000
+
+
+def test_a_service_is_kept_busy(shared: Serving) -> None:
+    lines = ["Das Haus ist alt.", "Ein Buch."]
+    found = asyncio.run(saturated(shared.url, lines, count=50))
+    assert found.errors == [] and found.service > 0 and found.decoder > 0
+    assert asyncio.run(saturated(shared.url, lines, seconds=0.2)).service > 0
 
 
 def test_refused_requests_are_errors(shared: Serving) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from math import log, sqrt
 from pathlib import Path
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from tunesmith._core import Examples
+from tunesmith._core import Blocks, Examples
 from tunesmith.errors import InputError
+from tunesmith.learn.local import ErrorUpdate, MarginUpdate
+from tunesmith.local.index import Neighbours
 from tunesmith.metrics import Bleu
 from tunesmith.spaces import Pools
 
@@ -37,7 +40,8 @@ def lists(sentences: int, first: int = 0) -> Pools:
 def written(path: Path, ids: list[int], sources: list[str], pools: Pools) -> int:
     assert pools.references is not None
     references = [list(each) for each in pools.references]
-    found = Examples.write(path, ids, sources, references, pools.core, pools.table(METRIC))
+    table, native = pools.table(METRIC), METRIC.native
+    found = Examples.write(path, ids, sources, references, pools.core, table, native)
     assert found[:2] == (len(ids), path.stat().st_size)
     return found[2]
 
@@ -84,6 +88,25 @@ def test_lists_and_statistics_come_back(
     assert examples.ids.tolist() == list(range(7))
 
 
+def test_blocks_teach_what_the_lists_do(
+    two: tuple[Examples, list[Path], list[Pools]],
+) -> None:
+    examples = two[0]
+    order = [3, 0, 5, 6]
+    blocks = examples.blocks(order)
+    core, table, *_ = examples.lists(order)
+    pools = Pools(core)
+    assert table is not None and blocks.names == pools.names and len(blocks) == 4
+    start = np.linspace(-1.0, 2.0, len(blocks.names))
+    copied = Blocks.of(core, table, METRIC.native)
+    for update in (ErrorUpdate(3.0), MarginUpdate(0.5), MarginUpdate(0.5, normalise=True)):
+        one, other = update.learn(blocks, start), update.learn(copied, start)
+        assert not np.array_equal(one.weights, start)
+        np.testing.assert_allclose(one.weights, other.weights, rtol=1e-9, atol=1e-12)
+    with pytest.raises(KeyError):
+        examples.blocks([0, 99])
+
+
 def test_lists_without_texts_have_different_hypotheses(
     two: tuple[Examples, list[Path], list[Pools]],
 ) -> None:
@@ -115,12 +138,21 @@ def test_neighbours_are_those_of_the_plain_formula(
         words = query.split()
         scored = {id: similarity(words, other) for id, other in live.items()} if words else {}
         wanted = sorted((-each, id) for id, each in scored.items() if each)[:3]
-        found = examples.near(query, 3)
-        assert [id for id, *_ in found] == [id for _, id in wanted]
-        assert [each for _, each, *_ in found] == pytest.approx([-each for each, _ in wanted])
-    assert [id for id, *_ in examples.near("a b c", 3)][:2] == [0, 5]
-    assert not {0, 5} & {id for id, *_ in examples.near("a b c", 9, leave_out=True)}
-    assert [id for id, *_ in examples.near("a b c", 9, candidates=[5, 3, 99])] == [5]
+        found = list(Neighbours(examples.near(query, 3)))
+        assert [each.id for each in found] == [id for _, id in wanted]
+        assert [each.source for each in found] == [SOURCES[id] for _, id in wanted]
+        assert [each.similarity for each in found] == pytest.approx([-each for each, _ in wanted])
+    assert examples.near("a b c", 3).ids[:2] == [0, 5]
+    assert not {0, 5} & set(examples.near("a b c", 9, leave_out=True).ids)
+    assert examples.near("a b c", 9, candidates=[5, 3, 99]).ids == [5]
+    near = Neighbours(examples.near("a b c", 3))
+    assert near[-1] == near[2] and near[:2] == [near[0], near[1]]
+    assert pickle.loads(pickle.dumps(near)) == list(near)
+    with pytest.raises(IndexError):
+        near[3]
+    # What was found has its text, whatever is removed meanwhile.
+    examples.remove([0])
+    assert near[0].source == "a b c"
     with pytest.raises(KeyError):
         examples.lists([4])
 

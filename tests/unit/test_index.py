@@ -73,7 +73,7 @@ def test_a_sentence_need_not_find_itself(index: Index) -> None:
 
 @pytest.mark.parametrize("sentence", ["", "  ", "zzz qqq", "\x00", "\x1b[31m"])
 def test_sentences_without_known_words_have_no_neighbours(index: Index, sentence: str) -> None:
-    assert index.near(sentence) == [] and index.near(sentence, exact=True) == []
+    assert not index.near(sentence) and not index.near(sentence, exact=True)
 
 
 def test_a_very_long_query(index: Index) -> None:

@@ -14,7 +14,7 @@ from twins.lists import Array, Lists, counted, learnable
 from twins.training import task_of
 
 from tunesmith import Pools, get_metric
-from tunesmith.learn.local import ErrorUpdate, MarginUpdate
+from tunesmith.learn.local import ErrorUpdate, MarginUpdate, blocks_of
 from tunesmith.presets import make_tuner
 
 METRIC = get_metric("wer")
@@ -79,7 +79,7 @@ def test_mbuu_solves_the_quadratic_program(seed: int, strength: float, bounded: 
         options={"ftol": 1e-15, "maxiter": 1000},
     )
     update = MarginUpdate(strength, tolerance=1e-12, passes=10_000)
-    learnt = update.learn(pools, METRIC, base, (lower, upper) if bounded else None)
+    learnt = update.learn(blocks_of(pools, METRIC), base, (lower, upper) if bounded else None)
     assert learnt.spread == pytest.approx(spread)
     np.testing.assert_allclose(learnt.weights / spread, found.x[:4], atol=1e-6)
     assert learnt.objective == pytest.approx(found.fun, abs=1e-8)
@@ -96,7 +96,7 @@ def test_mbuu_of_one_row_is_passive_aggressive() -> None:
     loss = 1.0 - base @ delta / spread
     for c in (0.01, 10.0):
         step = min(c, loss / (delta @ delta))
-        found = MarginUpdate(c, tolerance=1e-12).learn(pools, METRIC, base)
+        found = MarginUpdate(c, tolerance=1e-12).learn(blocks_of(pools, METRIC), base)
         np.testing.assert_allclose(found.weights, base + spread * step * delta, rtol=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_ebuu_minimises_the_expected_error(seed: int, strength: float, bounded: 
         options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000},
     )
     update = ErrorUpdate(strength, 0.5, tolerance=1e-9, passes=10_000)
-    learnt = update.learn(pools, METRIC, base, (lower, upper) if bounded else None)
+    learnt = update.learn(blocks_of(pools, METRIC), base, (lower, upper) if bounded else None)
     np.testing.assert_allclose(learnt.weights / spread, found.x, atol=1e-5)
     assert learnt.objective == pytest.approx(found.fun, abs=1e-9)
 
@@ -147,7 +147,7 @@ def test_without_strength_the_weights_are_the_same_to_the_bit(
     update: Any, base: list[float], normalise: bool, seed: int
 ) -> None:
     start = np.array(base)
-    found = update(0.0, normalise=normalise).learn(pools_of(seed), METRIC, start)
+    found = update(0.0, normalise=normalise).learn(blocks_of(pools_of(seed), METRIC), start)
     assert found.weights.tobytes() == start.tobytes()
 
 
@@ -155,7 +155,10 @@ def test_without_strength_the_weights_are_the_same_to_the_bit(
 @pytest.mark.parametrize("update", UPDATES)
 def test_the_size_of_the_weights_does_not_matter(update: Any, normalise: bool) -> None:
     pools, base = pools_of(1), np.array([0.5, -1.0, 0.25, 2.0])
-    learnt = [update(0.5, normalise=normalise).learn(pools, METRIC, s * base) for s in (1.0, 64.0)]
+    learnt = [
+        update(0.5, normalise=normalise).learn(blocks_of(pools, METRIC), s * base)
+        for s in (1.0, 64.0)
+    ]
     assert not np.array_equal(learnt[0].weights, base)
     np.testing.assert_allclose(learnt[1].weights, 64.0 * learnt[0].weights, rtol=1e-12)
 
@@ -171,18 +174,19 @@ def test_normalised_features_may_have_any_unit(update: Any) -> None:
     )
     scaled.set_statistics(METRIC, pools.table(METRIC).rows())
     options = {"normalise": True, "tolerance": 1e-9}
-    one = update(0.5, **options).learn(pools, METRIC, base)
-    other = update(0.5, **options).learn(scaled, METRIC, base / unit)
+    one = update(0.5, **options).learn(blocks_of(pools, METRIC), base)
+    other = update(0.5, **options).learn(blocks_of(scaled, METRIC), base / unit)
     np.testing.assert_allclose(other.weights * unit, one.weights, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["mbuu", "ebuu"])
 def test_the_presets_are_tuners_of_one_epoch(name: str) -> None:
-    task, start = task_of(learnable(1), "bleu"), np.array([0.02, 0.5, -0.3, 0.4])
+    pools, start = learnable(1), np.array([0.02, 0.5, -0.3, 0.4])
+    task = task_of(pools, "bleu")
     tuner: Any = make_tuner(name, {"strength": 1.0})
     (epoch,) = tuner.epochs(task, start, 1, None)
     assert epoch.last and not np.array_equal(epoch.weights, start)
-    direct = tuner.learn(task.spaces, task.metric, start).weights
+    direct = tuner.learn(blocks_of(pools, task.metric), start).weights
     assert epoch.weights.tolist() == direct.tolist()
     assert list(tuner.epochs(task, start, 1, epoch.state)) == []
     # Far from the start there is only the loss: the gain of the lists grows.
@@ -196,6 +200,6 @@ def test_from_the_sentence_itself_its_gain_grows(update: Any) -> None:
     pools = learnable(3, sentences=1)
     metric = get_metric("bleu")
     start = np.array([0.02, 0.5, -0.3, 0.4])
-    found = update(1000.0).learn(pools, metric, start)
+    found = update(1000.0).learn(blocks_of(pools, metric), start)
     gains = Lists.of(pools, "bleu")
     assert gains.corpus_gain(found.weights) > gains.corpus_gain(start)

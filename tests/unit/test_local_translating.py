@@ -11,7 +11,9 @@ import pytest
 from twins.toy import POOR, make_world
 
 from tunesmith import InputError, Pools, Weights, get_metric
+from tunesmith._core import Blocks
 from tunesmith.decode.translation import Model, Translator
+from tunesmith.learn.local import blocks_of
 from tunesmith.local import Local, LocalTranslator, Neighbour
 from tunesmith.metrics import Metric
 
@@ -48,6 +50,9 @@ class Shelf:
 
     def lists(self, ids: Sequence[int]) -> Pools:
         return self.pools.subset(ids)
+
+    def blocks(self, ids: Sequence[int]) -> Blocks:
+        return blocks_of(self.lists(ids), METRIC)
 
 
 def lines(world: Path, name: str) -> list[str]:

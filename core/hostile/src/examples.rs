@@ -40,7 +40,7 @@ pub fn segment_seed() -> Vec<u8> {
     for (sentence, source) in ["a b a", "b c"].into_iter().enumerate() {
         let references = ["x".to_owned(), "y z".to_owned()];
         let example = Example { id: 3 * sentence as u64, source, references: &references };
-        writer.push(example, &pools, Some(&table), sentence).expect("an example");
+        writer.push(example, &pools, Some((&table, &[0.5; 6])), sentence).expect("an example");
     }
     writer.finish().expect("a temporary file");
     read_back(&path)
@@ -105,7 +105,7 @@ fn parts_file(bytes: &[u8]) -> Vec<u8> {
     let [numbers, lists, parts @ ..] = divided::<{ PARTS + 2 }>(bytes);
     let mut file = b"tunes-ex".to_vec();
     file.extend_from_slice(lists);
-    let mut trailer = 1u32.to_le_bytes().to_vec();
+    let mut trailer = 2u32.to_le_bytes().to_vec();
     trailer.extend_from_slice(numbers);
     trailer.resize(24, 0);
     trailer.extend(file.len().to_le_bytes());
@@ -153,6 +153,18 @@ fn used(bytes: &[u8]) -> bool {
                         table.stats(sentence, hypothesis).iter().all(|value| value.is_finite())
                     );
                 }
+            }
+        }
+    }
+    if let Some(Some((names, blocks))) = kept(index.blocks(&ids)) {
+        let weights = vec![1.0; names.len()];
+        let (mut room, mut scores, mut sums) = (Vec::new(), Vec::new(), vec![0.0; names.len()]);
+        for block in &blocks {
+            block.dot(&weights, &mut room, &mut scores);
+            block.weigh(&scores, &mut room, &mut sums);
+            assert!(block.gains.iter().all(|gain| gain.is_finite()));
+            if !block.is_empty() {
+                note(block.difference(0, block.len() - 1).len().min(9));
             }
         }
     }

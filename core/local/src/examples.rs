@@ -1,11 +1,11 @@
 //! All examples of an index: several files, what was removed, and how often words occur.
 
 use std::path::Path;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tunesmith_metric::Table;
-use tunesmith_space::Pools;
+use tunesmith_space::{Block, Pools};
 use tunesmith_text::{Error, Names, Result};
 
 use crate::segment::Segment;
@@ -21,7 +21,8 @@ pub(crate) struct Place {
 
 /// A file with what others need to know of it.
 pub(crate) struct Held {
-    pub segment: Segment,
+    /// Shared with those who use its lists where they lie.
+    pub segment: Arc<Segment>,
     /// Its words in the common vocabulary.
     pub words: Vec<u32>,
     /// Its features among the common names.
@@ -96,7 +97,7 @@ impl State {
         self.logarithms.resize(self.vocabulary.len(), 0.0);
         let features = segment.names().map(|name| self.features.intern(name)).collect();
         let dead = vec![false; segment.len()];
-        Held { segment, words, features, dead }
+        Held { segment: Arc::new(segment), words, features, dead }
     }
 
     fn find(&self, path: &Path) -> Result<u32> {
@@ -109,13 +110,24 @@ impl State {
     }
 }
 
-/// One neighbour of a sentence.
-#[derive(Debug, Clone, PartialEq)]
+/// One neighbour of a sentence. Its texts are there even if it is removed meanwhile.
 pub struct Found {
     pub id: u64,
     pub similarity: f64,
-    pub source: String,
-    pub references: Vec<String>,
+    segment: Arc<Segment>,
+    at: usize,
+}
+
+impl Found {
+    pub fn source(&self) -> String {
+        let words: Vec<&str> =
+            self.segment.source(self.at).map(|word| self.segment.word(word as usize)).collect();
+        words.join(" ")
+    }
+
+    pub fn references(&self) -> Vec<String> {
+        owned(self.segment.references(self.at))
+    }
 }
 
 /// Lists of some examples.
@@ -343,8 +355,8 @@ impl Examples {
             .map(|(id, similarity, place)| Found {
                 id,
                 similarity,
-                source: state.text(place),
-                references: owned(state.held(place).segment.references(place.at as usize)),
+                segment: state.held(place).segment.clone(),
+                at: place.at as usize,
             })
             .collect()
     }
@@ -364,6 +376,16 @@ impl Examples {
             sources.extend(places.iter().map(|&place| state.text(place)));
         }
         Ok(Some(Lists { pools, table, sources, references }))
+    }
+
+    /// The lists of some examples with their gains, in the given order, where they lie on disk; and
+    /// the names of their features. Nothing if one of them is not there; refuses damaged ones, and
+    /// those without statistics.
+    pub fn blocks(&self, ids: &[u64]) -> Result<Option<(Names, Vec<Block>)>> {
+        let state = self.read();
+        let places: Option<Vec<Place>> =
+            ids.iter().map(|id| state.places.get(id).copied()).collect();
+        places.map(|places| crate::ready::blocks(&state, &places)).transpose()
     }
 
     /// Sources of some examples, in the given order; nothing if one is not there.

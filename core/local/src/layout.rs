@@ -7,7 +7,7 @@
 use tunesmith_text::{Error, Result};
 
 pub const MAGIC: &[u8; 8] = b"tunes-ex";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The sections of the directory, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

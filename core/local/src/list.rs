@@ -1,7 +1,8 @@
 //! One n-best list as bytes: features, scores, statistics and, packed, its texts.
 //!
-//! Features that all hypotheses have stand in a block of rows. The others are sparse: places in the
-//! list's own table of features, which is short however many features the model has.
+//! Features that all hypotheses have stand in columns, which learners use where they lie. The others
+//! are sparse: places in the list's own table of features, which is short however many features the
+//! model has.
 
 use rustc_hash::FxHashMap;
 use tunesmith_metric::Table;
@@ -24,8 +25,10 @@ pub struct List<'m> {
     common: &'m [u8],
     /// Features of some, ascending.
     others: &'m [u8],
-    /// Rows of values of the common features.
-    block: &'m [u8],
+    /// Where the columns begin in the bytes of the list.
+    pub columns_at: usize,
+    /// Values of the common features, column by column.
+    columns: &'m [u8],
     /// The end of each hypothesis in `places` and `values`; nothing if there are no others.
     ends: &'m [u8],
     /// Places in `others`, ascending in each hypothesis.
@@ -36,6 +39,8 @@ pub struct List<'m> {
     rows: &'m [u8],
     /// The row of each hypothesis.
     of: &'m [u8],
+    /// The gain of each hypothesis, where there are statistics.
+    gains: &'m [u8],
     text: &'m [u8],
     text_length: usize,
 }
@@ -62,13 +67,15 @@ impl<'m> List<'m> {
             hypotheses,
             common: take(common, 4)?,
             others: take(others, 4)?,
-            block: take(hypotheses.checked_mul(common)?, 4)?,
+            columns_at: 4 * (HEAD + common + others),
+            columns: take(hypotheses.checked_mul(common)?, 4)?,
             ends: take(sparse, 4)?,
             places: take(nonzeros, 4)?,
             values: take(nonzeros, 4)?,
             scores: take(hypotheses, 8)?,
             rows: take(rows.checked_mul(width)?, 4)?,
             of: take(if width > 0 { hypotheses } else { 0 }, 4)?,
+            gains: take(if width > 0 { hypotheses } else { 0 }, 8)?,
             text: take(packed, 1)?,
             text_length,
         };
@@ -91,7 +98,8 @@ impl<'m> List<'m> {
             && words(self.ends).last().map_or(0, |end| end as usize) == nonzeros
             && below(self.places, self.others.len() / 4)
             && below(self.of, rows)
-            && [self.block, self.values, self.rows].into_iter().all(finite)
+            && [self.columns, self.values, self.rows].into_iter().all(finite)
+            && doubles(self.gains).all(f64::is_finite)
             // A list need not have scores: those are not numbers.
             && doubles(self.scores).all(|score| !score.is_infinite());
         sound
@@ -117,9 +125,21 @@ impl<'m> List<'m> {
         words(self.others)
     }
 
-    /// The values of the common features, hypothesis by hypothesis.
-    pub fn block(&self) -> impl ExactSizeIterator<Item = f32> + 'm {
-        floats(self.block)
+    /// The values of the common features, column by column.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = f32> + Clone + 'm {
+        floats(self.columns)
+    }
+
+    /// Bits of the columns, of the first 64, whose values are the same in all rows.
+    pub fn constant(&self) -> u64 {
+        let columns = self.columns.chunks_exact(4 * self.hypotheses.max(1)).take(64).enumerate();
+        let same = |column: &[u8]| column.chunks_exact(4).all(|value| value == &column[..4]);
+        columns.map(|(at, column)| u64::from(same(column)) << at).sum()
+    }
+
+    /// Whether there are features that not all hypotheses have.
+    pub fn is_sparse(&self) -> bool {
+        !self.others.is_empty()
     }
 
     /// Places in `others` and values of a hypothesis.
@@ -142,6 +162,11 @@ impl<'m> List<'m> {
         words(self.of)
     }
 
+    /// The gains of the hypotheses; none if there are no statistics.
+    pub fn gains(&self) -> impl ExactSizeIterator<Item = f64> + 'm {
+        doubles(self.gains)
+    }
+
     /// The texts of all hypotheses, each with a line break behind it; nothing if they are damaged.
     pub fn text(&self) -> Option<String> {
         let bytes = zstd::bulk::decompress(self.text, self.text_length).ok()?;
@@ -158,12 +183,12 @@ pub struct ListWriter {
 }
 
 impl ListWriter {
-    /// Adds the bytes of one list of `pools` to `out`. Refuses texts with line breaks and
-    /// statistics that 32 bits do not hold.
+    /// Adds the bytes of one list of `pools` to `out`, with statistics and gains of all hypotheses
+    /// of `pools`. Refuses texts with line breaks and statistics that 32 bits do not hold.
     pub fn write(
         &mut self,
         pools: &Pools,
-        table: Option<&Table>,
+        worth: Option<(&Table, &[f64])>,
         sentence: usize,
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -202,6 +227,7 @@ impl ListWriter {
         others.sort_unstable();
         others.dedup();
         let nonzeros: usize = entries.iter().map(Vec::len).sum();
+        let table = worth.map(|(table, _)| table);
         let (rows, of) = self.statistics(table, sentence, list.clone())?;
         let mut text = String::new();
         for hypothesis in list.clone() {
@@ -225,9 +251,9 @@ impl ListWriter {
         }
         columns.iter().for_each(|&(id, _)| out.extend(id.to_le_bytes()));
         others.iter().for_each(|id| out.extend(id.to_le_bytes()));
-        for hypothesis in list.clone() {
-            let values = pools.features(hypothesis).1;
-            columns.iter().for_each(|&(_, at)| out.extend(values[at].to_le_bytes()));
+        for &(_, at) in &columns {
+            let column = list.clone().map(|hypothesis| pools.features(hypothesis).1[at]);
+            out.extend(column.flat_map(f32::to_le_bytes));
         }
         if !others.is_empty() {
             let mut end = 0;
@@ -242,6 +268,9 @@ impl ListWriter {
         list.clone().for_each(|hypothesis| out.extend(pools.score(hypothesis).to_le_bytes()));
         rows.iter().for_each(|value| out.extend(value.to_le_bytes()));
         of.iter().for_each(|row| out.extend(row.to_le_bytes()));
+        if let Some((_, gains)) = worth {
+            gains[list].iter().for_each(|gain| out.extend(gain.to_le_bytes()));
+        }
         out.extend(packed);
         Ok(())
     }
@@ -311,9 +340,10 @@ impl ListWriter {
         };
         columns.iter().for_each(|&at| put(common[at].to_le_bytes()));
         rest.iter().for_each(|&at| put(others[at].to_le_bytes()));
-        let block: Vec<f32> = list.block().collect();
-        for row in block.chunks_exact(common.len().max(1)) {
-            columns.iter().for_each(|&at| put(row[at].to_le_bytes()));
+        let values: Vec<f32> = list.columns().collect();
+        for &at in &columns {
+            let column = &values[at * list.hypotheses..][..list.hypotheses];
+            column.iter().for_each(|value| put(value.to_le_bytes()));
         }
         if others.is_empty() {
             return;

@@ -1,8 +1,8 @@
 //! Lists of some examples in one space, without a look at features that they do not have.
 
 use tunesmith_metric::Table;
-use tunesmith_space::{Pools, Ready, Texts};
-use tunesmith_text::{Names, Result};
+use tunesmith_space::{Block, Pools, Ready, Sparse, Texts};
+use tunesmith_text::{Error, Names, Result};
 
 use crate::examples::{Place, State};
 use crate::list::List;
@@ -47,23 +47,64 @@ impl Occurring {
     }
 }
 
-/// The lists at these places, and their statistics if all have them. Refuses damaged ones.
-pub fn lists(state: &State, places: &[Place], with_texts: bool) -> Result<(Pools, Option<Table>)> {
+/// The lists at these places, and which features they have. Refuses damaged ones.
+fn read<'s>(state: &'s State, places: &[Place]) -> Result<(Vec<List<'s>>, Occurring)> {
     let lists = places
         .iter()
         .map(|&place| Ok(state.held(place).segment.list(place.at as usize)?.0))
         .collect::<Result<Vec<List<'_>>>>()?;
-    let common = |(&place, id): (&Place, u32)| state.held(place).features[id as usize];
-    let ids = places.iter().zip(&lists).flat_map(|(place, list)| {
-        list.common().chain(list.others()).map(move |id| common((place, id)))
+    let ids = places.iter().zip(&lists).flat_map(|(&place, list)| {
+        let features = &state.held(place).features;
+        list.common().chain(list.others()).map(|id| features[id as usize])
     });
     let occurring = Occurring::of(ids, state.features.len());
+    Ok((lists, occurring))
+}
+
+/// The lists at these places where they lie, and the names of their features. Columns that are the
+/// same in all rows are left out: they teach nothing. Refuses damaged lists, and those without
+/// statistics.
+pub fn blocks(state: &State, places: &[Place]) -> Result<(Names, Vec<Block>)> {
+    let (lists, occurring) = read(state, places)?;
+    let mut blocks = Vec::with_capacity(lists.len());
+    for (&place, list) in places.iter().zip(&lists) {
+        let held = state.held(place);
+        let number = |id: u32| occurring.number(held.features[id as usize]);
+        let gains: Vec<f64> = list.gains().collect();
+        if gains.len() != list.hypotheses {
+            return Err(Error::new("the lists have no statistics")
+                .at(held.segment.path().display().to_string(), None)
+                .remedy("build the index again"));
+        }
+        let mut sparse = Sparse::default();
+        if list.is_sparse() {
+            let others: Vec<u32> = list.others().map(number).collect();
+            for hypothesis in 0..list.hypotheses {
+                for (at, value) in list.sparse(hypothesis) {
+                    sparse.ids.push(others[at as usize]);
+                    sparse.values.push(value);
+                }
+                sparse.ends.push(sparse.ids.len());
+            }
+        }
+        let start = held.segment.list_start(place.at as usize) + list.columns_at;
+        let teaches = |&(at, _): &(usize, u32)| !held.segment.is_constant(place.at as usize, at);
+        let columns = list.common().enumerate().filter(teaches);
+        let columns = columns.map(|(at, id)| (number(id), at as u32)).collect();
+        blocks.push(Block::new(gains, columns, held.segment.clone(), start, sparse));
+    }
+    Ok((occurring.names(&state.features), blocks))
+}
+
+/// The lists at these places, and their statistics if all have them. Refuses damaged ones.
+pub fn lists(state: &State, places: &[Place], with_texts: bool) -> Result<(Pools, Option<Table>)> {
+    let (lists, occurring) = read(state, places)?;
     let mut ready = Ready { starts: vec![0], rows: vec![0], ..Ready::default() };
     let hypotheses = lists.iter().map(|list| list.hypotheses).sum();
     ready.rows.reserve(hypotheses);
     ready.heads.reserve(hypotheses);
     ready.scores.reserve(hypotheses);
-    ready.values.reserve(lists.iter().map(|list| list.block().len()).sum());
+    ready.values.reserve(lists.iter().map(|list| list.columns().len()).sum());
     for (&place, list) in places.iter().zip(&lists) {
         let number = |id: u32| occurring.number(state.held(place).features[id as usize]);
         append(&mut ready, list, number);
@@ -93,16 +134,19 @@ fn append(ready: &mut Ready, list: &List<'_>, number: impl Fn(u32) -> u32) {
     let head = ready.ids.len();
     if others.is_empty() && in_order {
         ready.ids.extend(&common);
-        ready.values.extend(list.block());
         let start = ready.rows[ready.rows.len() - 1];
+        ready.values.resize(start + list.columns().len(), 0.0);
+        rows(list, &mut ready.values[start..]);
         ready.rows.extend((1..=list.hypotheses).map(|row| start + row * common.len()));
         ready.heads.resize(ready.heads.len() + list.hypotheses, head);
     } else {
         let mut row: Vec<(u32, f32)> = Vec::new();
-        let mut block = list.block();
+        let mut values = vec![0.0; list.columns().len()];
+        rows(list, &mut values);
+        let mut values = values.into_iter();
         for hypothesis in 0..list.hypotheses {
             row.clear();
-            row.extend(common.iter().map(|&id| (id, block.next().unwrap_or_default())));
+            row.extend(common.iter().map(|&id| (id, values.next().unwrap_or_default())));
             let sparse = list.sparse(hypothesis);
             row.extend(sparse.map(|(place, value)| (others[place as usize], value)));
             if !in_order {
@@ -116,6 +160,14 @@ fn append(ready: &mut Ready, list: &List<'_>, number: impl Fn(u32) -> u32) {
     }
     ready.scores.extend(list.scores());
     ready.starts.push(ready.scores.len());
+}
+
+/// The values of the common features, hypothesis by hypothesis.
+fn rows(list: &List<'_>, out: &mut [f32]) {
+    let width = list.common().len();
+    for (at, value) in list.columns().enumerate() {
+        out[(at % list.hypotheses) * width + at / list.hypotheses] = value;
+    }
 }
 
 fn statistics(state: &State, places: &[Place], lists: &[List<'_>]) -> Option<Table> {

@@ -1,11 +1,11 @@
 //! A file of examples, mapped: nothing is copied, nothing is trusted.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tunesmith_text::{Error, Mapped, Result};
 
-use crate::layout::{Part, Trailer, wide, wides, word, words};
+use crate::layout::{PARTS, Part, Trailer, wide, wides, word, words};
 use crate::list::List;
 
 /// Examples of one file. A large file must not change while it is open; see [`Mapped`].
@@ -13,8 +13,21 @@ pub struct Segment {
     map: Mapped,
     trailer: Trailer,
     path: PathBuf,
-    /// Lists whose checksum was looked at.
-    checked: Vec<AtomicBool>,
+    /// Where each part begins, and the last one ends.
+    starts: [usize; PARTS + 1],
+    /// What is known of each list: [`CHECKED`], and bits of the columns that are the same in all
+    /// its rows.
+    known: Vec<AtomicU64>,
+}
+
+/// The bit of lists whose checksum was looked at.
+const CHECKED: u64 = 1 << 63;
+
+impl AsRef<[u8]> for Segment {
+    /// The whole file.
+    fn as_ref(&self) -> &[u8] {
+        &self.map
+    }
 }
 
 impl Segment {
@@ -29,11 +42,16 @@ impl Segment {
         }
         // A list is read whole, and lists of neighbours in similarity are not neighbours here.
         map.read_anywhere();
-        let mut segment = Segment { map, trailer, path: path.to_owned(), checked: Vec::new() };
-        if !segment.is_sound() {
-            return Err(corrupt(path, "its parts contradict each other"));
+        let mut starts = [trailer.lists as usize; PARTS + 1];
+        for (part, size) in trailer.parts.iter().enumerate() {
+            starts[part + 1] = starts[part] + *size as usize;
         }
-        segment.checked.resize_with(segment.len(), AtomicBool::default);
+        let path = path.to_owned();
+        let mut segment = Segment { map, trailer, path, starts, known: Vec::new() };
+        if !segment.is_sound() {
+            return Err(corrupt(&segment.path, "its parts contradict each other"));
+        }
+        segment.known.resize_with(segment.len(), AtomicU64::default);
         Ok(segment)
     }
 
@@ -89,9 +107,7 @@ impl Segment {
     }
 
     fn part(&self, part: Part) -> &[u8] {
-        let before: u64 = self.trailer.parts[..part as usize].iter().sum();
-        let start = (self.trailer.lists + before) as usize;
-        &self.map[start..start + self.trailer.parts[part as usize] as usize]
+        &self.map[self.starts[part as usize]..self.starts[part as usize + 1]]
     }
 
     pub fn path(&self) -> &Path {
@@ -138,6 +154,14 @@ impl Segment {
         texts(self.part(Part::Vocabulary), words(self.part(Part::VocabularyEnds)))
     }
 
+    /// A word of the vocabulary.
+    pub fn word(&self, at: usize) -> &str {
+        let ends = self.part(Part::VocabularyEnds);
+        let start = if at == 0 { 0 } else { word(ends, at - 1).unwrap_or_default() as usize };
+        let end = word(ends, at).unwrap_or_default() as usize;
+        std::str::from_utf8(&self.part(Part::Vocabulary)[start..end]).unwrap_or_default()
+    }
+
     /// In how many sources each word of the vocabulary occurs.
     pub fn frequencies(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         words(self.part(Part::Frequencies))
@@ -178,22 +202,35 @@ impl Segment {
         texts(self.part(Part::Names), words(self.part(Part::NameEnds)))
     }
 
+    /// Where the list of an example begins in the file.
+    pub fn list_start(&self, place: usize) -> usize {
+        match place {
+            0 => crate::layout::MAGIC.len(),
+            _ => wide(self.part(Part::ListEnds), place - 1).unwrap_or_default() as usize,
+        }
+    }
+
     /// The list of an example, and its bytes. Refuses a damaged one.
     pub fn list(&self, place: usize) -> Result<(List<'_>, &[u8])> {
-        let ends = self.part(Part::ListEnds);
-        let start = match place {
-            0 => crate::layout::MAGIC.len(),
-            _ => wide(ends, place - 1).unwrap_or_default() as usize,
-        };
-        let bytes = &self.map[start..wide(ends, place).unwrap_or_default() as usize];
-        let was_sound = self.checked[place].load(Ordering::Relaxed);
+        let end = wide(self.part(Part::ListEnds), place).unwrap_or_default() as usize;
+        let bytes = &self.map[self.list_start(place)..end];
+        let was_sound = self.known[place].load(Ordering::Relaxed) & CHECKED != 0;
         if !was_sound && Some(crc32fast::hash(bytes)) != word(self.part(Part::ListSums), place) {
             return Err(self.damaged(place));
         }
         let list = List::read(bytes, self.width(), self.features(), was_sound)
             .ok_or_else(|| self.damaged(place))?;
-        self.checked[place].store(true, Ordering::Relaxed);
+        if !was_sound {
+            let known = CHECKED | (list.constant() & !CHECKED);
+            self.known[place].store(known, Ordering::Relaxed);
+        }
         Ok((list, bytes))
+    }
+
+    /// Whether a column of a list is the same in all rows: of the first 63 columns, once the list
+    /// was read. It teaches nothing.
+    pub fn is_constant(&self, place: usize, column: usize) -> bool {
+        column < 63 && self.known[place].load(Ordering::Relaxed) & (1 << column) != 0
     }
 
     /// The error for a list that cannot be read.

@@ -70,16 +70,17 @@ impl SegmentWriter {
         self.parts[part as usize].extend_from_slice(bytes);
     }
 
-    /// Adds an example with a list of `pools`.
+    /// Adds an example with a list of `pools`, of which all hypotheses have these statistics and
+    /// gains.
     pub fn push(
         &mut self,
         example: Example<'_>,
         pools: &Pools,
-        table: Option<&Table>,
+        worth: Option<(&Table, &[f64])>,
         sentence: usize,
     ) -> Result<()> {
         self.buffer.clear();
-        self.lists.write(pools, table, sentence, &mut self.buffer)?;
+        self.lists.write(pools, worth, sentence, &mut self.buffer)?;
         self.trailer.hypotheses += pools.list(sentence).len() as u64;
         self.add(example)
     }

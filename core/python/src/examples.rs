@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use numpy::{IntoPyArray, PyArray1};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use tunesmith_local::{Example, Examples as CoreExamples, SegmentWriter, Written};
+use tunesmith_local::{Example, Examples as CoreExamples, Found, SegmentWriter, Written};
+use tunesmith_solve::local::gains_of;
 
+use crate::anchored::Blocks;
 use crate::error::py_err;
-use crate::metric::Table;
-use crate::pools::Pools;
+use crate::metric::{Metric, Table};
+use crate::pools::{Pools, fits};
 
 /// Id, similarity, source and references of a neighbour.
 type Neighbour = (u64, f64, String, Vec<String>);
@@ -22,6 +24,30 @@ type Size = (String, usize, usize, u64, usize);
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Examples {
     inner: CoreExamples,
+}
+
+/// The neighbours of a sentence, best first. Their texts are read when they are asked for.
+#[pyclass(frozen, module = "tunesmith._core")]
+pub struct Near {
+    found: Vec<Found>,
+}
+
+#[pymethods]
+impl Near {
+    fn __len__(&self) -> usize {
+        self.found.len()
+    }
+
+    #[getter]
+    fn ids(&self) -> Vec<u64> {
+        self.found.iter().map(|found| found.id).collect()
+    }
+
+    /// Id, similarity, source and references of a neighbour.
+    fn __getitem__(&self, place: usize) -> PyResult<Neighbour> {
+        let found = self.found.get(place).ok_or_else(|| PyIndexError::new_err("no neighbour"))?;
+        Ok((found.id, found.similarity, found.source(), found.references()))
+    }
 }
 
 /// Numbers of examples and bytes, and the checksum.
@@ -40,8 +66,8 @@ impl Examples {
         Examples { inner: CoreExamples::default() }
     }
 
-    /// Writes a file of examples, whose ids ascend, with a list of `pools` for each; returns the
-    /// numbers of examples and bytes, and the checksum.
+    /// Writes a file of examples, whose ids ascend, with a list of `pools` for each, its statistics
+    /// and its gains by the metric; returns the numbers of examples and bytes, and the checksum.
     #[staticmethod]
     fn write(
         py: Python<'_>,
@@ -50,25 +76,27 @@ impl Examples {
         sources: Vec<String>,
         references: Vec<Vec<String>>,
         pools: &Pools,
-        table: Option<&Table>,
+        table: &Table,
+        metric: &Metric,
     ) -> PyResult<(u64, u64, u32)> {
-        let lists = pools.inner();
+        fits(pools, table, metric, usize::MAX)?;
+        let (lists, table, native) = (pools.inner(), &*table.inner, metric.inner());
         let count = lists.sentences();
-        let table = table.map(|table| &*table.inner);
-        let same = ids.len() == count && sources.len() == count && references.len() == count;
-        if !same || table.is_some_and(|table| table.hypotheses() != lists.hypotheses()) {
-            let message = "ids, sources, references and statistics must be those of the lists";
+        if ids.len() != count || sources.len() != count || references.len() != count {
+            let message = "ids, sources and references must be those of the lists";
             return Err(PyValueError::new_err(message));
         }
         let written = py.detach(|| {
-            let width = table.map_or(0, tunesmith_metric::Table::width);
-            let mut out = SegmentWriter::create(&path, width)?;
+            let gains = gains_of(lists, table, native.as_ref());
+            let worth = Some((table, gains.as_slice()));
+            let mut out = SegmentWriter::create(&path, table.width())?;
             for (sentence, &id) in ids.iter().enumerate() {
                 let (source, references) = (&sources[sentence], &references[sentence]);
-                out.push(Example { id, source, references }, lists, table, sentence)?;
+                out.push(Example { id, source, references }, lists, worth, sentence)?;
             }
             out.finish()
         });
+        metric.check()?;
         written.map(told).map_err(py_err)
     }
 
@@ -141,12 +169,9 @@ impl Examples {
         k: usize,
         candidates: Option<Vec<u64>>,
         leave_out: bool,
-    ) -> Vec<Neighbour> {
+    ) -> Near {
         let found = py.detach(|| self.inner.near(sentence, k, candidates.as_deref(), leave_out));
-        let told = |found: tunesmith_local::Found| {
-            (found.id, found.similarity, found.source, found.references)
-        };
-        found.into_iter().map(told).collect()
+        Near { found }
     }
 
     /// Lists of examples and their statistics; with texts also sources and references. Raises a
@@ -160,6 +185,14 @@ impl Examples {
         let starts = found.pools.starts().to_vec();
         let table = found.table.map(|table| Table::new(table, starts));
         Ok((Pools::new(found.pools), table, found.sources, found.references))
+    }
+
+    /// Lists of examples as `margin_update` and `error_update` take them. Raises as `lists`.
+    fn blocks(&self, py: Python<'_>, ids: Vec<u64>) -> PyResult<Blocks> {
+        let found = py.detach(|| self.inner.blocks(&ids)).map_err(py_err)?;
+        let (names, blocks) =
+            found.ok_or_else(|| PyKeyError::new_err("an example that is not in the index"))?;
+        Ok(Blocks::new(names, blocks))
     }
 
     /// Sources of examples. Raises as `lists`.

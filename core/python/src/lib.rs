@@ -38,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<contest::Contest>()?;
     features::register(module)?;
     module.add_class::<examples::Examples>()?;
+    module.add_class::<examples::Near>()?;
     structured::register(module)?;
     module.add_class::<pools::Pools>()?;
     module.add_class::<forest::Forests>()?;
@@ -51,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<search::Expectation>()?;
     module.add_class::<search::Walker>()?;
     module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
+    module.add_class::<anchored::Blocks>()?;
     module.add_function(wrap_pyfunction!(anchored::margin_update, module)?)?;
     module.add_function(wrap_pyfunction!(anchored::error_update, module)?)?;
     Ok(())

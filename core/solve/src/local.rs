@@ -8,16 +8,14 @@ mod error;
 mod margin;
 
 use tunesmith_metric::{Metric, Table};
-use tunesmith_space::Pools;
+use tunesmith_space::{Block, Pools};
 
 pub use error::Error;
 pub use margin::Margin;
 
-/// Lists, what their hypotheses are worth, and the weights to stay near.
+/// Lists, and the weights to stay near.
 pub struct Lists<'a> {
-    pub pools: &'a Pools,
-    /// Of each hypothesis.
-    pub gains: &'a [f64],
+    pub blocks: &'a [Block],
     pub weights: &'a [f64],
     /// What the weights may be, or nothing where there are no bounds.
     pub bounds: Option<(&'a [f64], &'a [f64])>,
@@ -50,13 +48,20 @@ pub fn gains_of(pools: &Pools, table: &Table, metric: &dyn Metric) -> Vec<f64> {
     all
 }
 
+/// Lists of `pools` with their sentence gains.
+pub fn blocks_of(pools: &Pools, table: &Table, metric: &dyn Metric) -> Vec<Block> {
+    let gains = gains_of(pools, table, metric);
+    let own = |list: usize| gains[pools.list(list)].to_vec();
+    (0..pools.sentences()).map(|list| Block::of(pools, list, own(list))).collect()
+}
+
 /// The lists in a scale in which scores under the given weights have a spread of one. What is
 /// learnt is a move `d`, zero at the start: weight `i` is `base[i] + rates[i] · d[i]`.
 struct Scaled<'a> {
     lists: &'a Lists<'a>,
     /// Those that have a hypothesis.
-    filled: Vec<usize>,
-    /// Scores under the given weights, of each hypothesis.
+    filled: Vec<&'a Block>,
+    /// Scores under the given weights, of each hypothesis of these.
     scores: Vec<f64>,
     base: Vec<f64>,
     rates: Vec<f64>,
@@ -67,13 +72,12 @@ struct Scaled<'a> {
 
 impl<'a> Scaled<'a> {
     fn new(lists: &'a Lists<'a>) -> Scaled<'a> {
-        let pools = lists.pools;
-        let filled: Vec<usize> =
-            (0..pools.sentences()).filter(|&list| !pools.list(list).is_empty()).collect();
-        let mut scores = Vec::with_capacity(pools.hypotheses());
-        let (mut sum, mut count, mut own) = (0.0, 0, Vec::new());
-        for &list in &filled {
-            pools.dot(list, lists.weights, &mut own);
+        let filled: Vec<&Block> = lists.blocks.iter().filter(|list| !list.is_empty()).collect();
+        let mut scores = Vec::with_capacity(filled.iter().map(|list| list.len()).sum());
+        let (mut sum, mut count) = (0.0, 0);
+        let (mut own, mut room) = (Vec::new(), Vec::new());
+        for list in &filled {
+            list.dot(lists.weights, &mut room, &mut own);
             scores.extend_from_slice(&own);
             if own.len() > 1 {
                 sum += deviation(&own);
@@ -87,7 +91,7 @@ impl<'a> Scaled<'a> {
         };
         scores.iter_mut().for_each(|score| *score /= spread);
         let rates = match lists.normalise {
-            true => rates(pools, &filled, lists.weights.len()),
+            true => rates(&filled, lists.weights.len()),
             false => vec![1.0; lists.weights.len()],
         };
         let bounds = lists.bounds.map(|(lower, upper)| {
@@ -106,6 +110,16 @@ impl<'a> Scaled<'a> {
         out.clear();
         let all = self.base.iter().zip(&self.rates).zip(moved);
         out.extend(all.map(|((base, rate), moved)| base + rate * moved));
+    }
+
+    /// The lists with their scores before any move.
+    fn at_start(&self) -> impl Iterator<Item = (&'a Block, &[f64])> {
+        let mut rest = self.scores.as_slice();
+        self.filled.iter().map(move |&list| {
+            let (own, behind) = rest.split_at(list.len());
+            rest = behind;
+            (list, own)
+        })
     }
 
     fn clip(&self, id: usize, moved: f64) -> f64 {
@@ -151,68 +165,17 @@ fn deviation(values: &[f64]) -> f64 {
 
 /// One over the spread of each feature: the root of its mean variance over the lists in which it
 /// varies; one for features that never vary.
-fn rates(pools: &Pools, filled: &[usize], features: usize) -> Vec<f64> {
+fn rates(filled: &[&Block], features: usize) -> Vec<f64> {
     let (mut variances, mut lists) = (vec![0.0; features], vec![0.0; features]);
-    let (mut sums, mut squares) = (vec![0.0; features], vec![0.0; features]);
-    let mut first = vec![0.0; features];
-    let mut seen = Vec::new();
-    for &list in filled {
-        seen.clear();
-        // Differences to the first hypothesis, so that large values do not cancel out.
-        for (place, hypothesis) in pools.list(list).enumerate() {
-            let (ids, values) = pools.features(hypothesis);
-            for (&id, &value) in ids.iter().zip(values) {
-                let at = id as usize;
-                if place == 0 {
-                    first[at] = f64::from(value);
-                } else {
-                    let away = f64::from(value) - first[at];
-                    sums[at] += away;
-                    squares[at] += away * away;
-                }
-            }
-            if place == 0 || !pools.uniform(list) {
-                seen.extend_from_slice(ids);
-            }
-        }
-        seen.sort_unstable();
-        seen.dedup();
-        let count = pools.list(list).len() as f64;
-        if !pools.uniform(list) {
-            absent(pools, list, &seen, &first, &mut sums, &mut squares);
-        }
-        for &id in &seen {
-            let at = id as usize;
-            let mean = sums[at] / count;
-            let variance = squares[at] / count - mean * mean;
-            if variance > 1e-13 * squares[at] {
-                variances[at] += variance;
-                lists[at] += 1.0;
-            }
-            (sums[at], squares[at], first[at]) = (0.0, 0.0, 0.0);
-        }
+    for list in filled {
+        list.variances(|id, variance| {
+            variances[id as usize] += variance;
+            lists[id as usize] += 1.0;
+        });
     }
     let rate = |(&variance, &lists): (&f64, &f64)| match variance > 0.0 {
         true => (lists / variance).sqrt(),
         false => 1.0,
     };
     variances.iter().zip(&lists).map(rate).collect()
-}
-
-/// Adds what hypotheses without a feature that the first one has differ by.
-fn absent(
-    pools: &Pools,
-    list: usize,
-    seen: &[u32],
-    first: &[f64],
-    sums: &mut [f64],
-    squares: &mut [f64],
-) {
-    for &id in seen.iter().filter(|&&id| first[id as usize] != 0.0) {
-        let without =
-            pools.list(list).filter(|&one| pools.features(one).0.binary_search(&id).is_err());
-        let (count, at) = (without.count() as f64, id as usize);
-        sums[at] -= count * first[at];
-        squares[at] += count * first[at] * first[at];
-    }
 }

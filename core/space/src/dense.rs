@@ -82,6 +82,103 @@ fn sums_anywhere(block: &[f32], factors: &[f64], sums: &mut [f64]) {
     }
 }
 
+/// Adds some columns of `values`, each times its weight, to `out`, which is as long as a column. The
+/// second parts of `columns` are their numbers. Values are numbers of 32 bits, little-endian, as
+/// they lie in files.
+pub fn combine(values: &[[u8; 4]], columns: &[(u32, u32)], weights: &[f64], out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { combine_avx2(values, columns, weights, out) };
+    }
+    combine_anywhere(values, columns, weights, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn combine_avx2(values: &[[u8; 4]], columns: &[(u32, u32)], weights: &[f64], out: &mut [f64]) {
+    combine_anywhere(values, columns, weights, out);
+}
+
+// Four columns at a time, so that what was added up is read and written less often.
+#[inline(always)]
+fn combine_anywhere(values: &[[u8; 4]], columns: &[(u32, u32)], weights: &[f64], out: &mut [f64]) {
+    let (fours, rest) = columns.as_chunks::<LANES>();
+    let (weights, others) = weights.as_chunks::<LANES>();
+    for (four, weights) in fours.iter().zip(weights) {
+        let a = column(values, four[0], out.len());
+        let b = column(values, four[1], out.len());
+        let c = column(values, four[2], out.len());
+        let d = column(values, four[3], out.len());
+        for row in 0..out.len() {
+            out[row] += (value(a[row]) * weights[0] + value(b[row]) * weights[1])
+                + (value(c[row]) * weights[2] + value(d[row]) * weights[3]);
+        }
+    }
+    for (&one, &weight) in rest.iter().zip(others) {
+        let column = column(values, one, out.len());
+        for row in 0..out.len() {
+            out[row] += value(column[row]) * weight;
+        }
+    }
+}
+
+#[inline(always)]
+fn column(values: &[[u8; 4]], (_, at): (u32, u32), height: usize) -> &[[u8; 4]] {
+    &values[at as usize * height..][..height]
+}
+
+#[inline(always)]
+fn value(bytes: [u8; 4]) -> f64 {
+    f64::from(f32::from_le_bytes(bytes))
+}
+
+/// The sum of each of some columns, as in [`combine`], its rows times their factors.
+pub fn weigh_columns(values: &[[u8; 4]], columns: &[(u32, u32)], factors: &[f64], out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { weigh_columns_avx2(values, columns, factors, out) };
+    }
+    weigh_columns_anywhere(values, columns, factors, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn weigh_columns_avx2(
+    values: &[[u8; 4]],
+    columns: &[(u32, u32)],
+    factors: &[f64],
+    out: &mut [f64],
+) {
+    weigh_columns_anywhere(values, columns, factors, out);
+}
+
+#[inline(always)]
+fn weigh_columns_anywhere(
+    values: &[[u8; 4]],
+    columns: &[(u32, u32)],
+    factors: &[f64],
+    out: &mut [f64],
+) {
+    const WIDE: usize = 2 * LANES;
+    let (many, last) = factors.as_chunks::<WIDE>();
+    for (&one, out) in columns.iter().zip(out) {
+        let (values, rest) = column(values, one, factors.len()).as_chunks::<WIDE>();
+        let mut sums = [0.0; WIDE];
+        for (values, factors) in values.iter().zip(many) {
+            for lane in 0..WIDE {
+                sums[lane] += value(values[lane]) * factors[lane];
+            }
+        }
+        for lane in 0..rest.len() {
+            sums[lane] += value(rest[lane]) * last[lane];
+        }
+        *out = ((sums[0] + sums[4]) + (sums[1] + sums[5]))
+            + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+    }
+}
+
 /// Replaces each score by `e^(sharpness · (score - top))`. No score is above `top`.
 pub fn exponentials(scores: &mut [f64], top: f64, sharpness: f64) {
     #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,6 @@
 //! Search spaces: everything a sentence could become, with features and metric statistics.
 
+mod block;
 mod builder;
 mod columns;
 mod dense;
@@ -11,6 +12,7 @@ mod pools;
 mod space;
 mod texts;
 
+pub use block::{Block, Bytes, Sparse};
 pub use builder::{Hypothesis, PoolsBuilder};
 pub use dense::argmax as argmax_with_gain;
 pub use dense::exponentials;

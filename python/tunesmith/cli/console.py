@@ -112,6 +112,13 @@ def table(title: str, *columns: str, header: bool = True) -> Table:
     return made
 
 
+def sentences(rows: Table, *places: int) -> Table:
+    """Return a table, some columns of which are sentences: from the left, over several lines."""
+    for place in places:
+        rows.columns[place].justify, rows.columns[place].no_wrap = "left", False
+    return rows
+
+
 def show_weights(weights: Weights) -> None:
     """Print the most important weights: by their influence on scores within lists, if known."""
     spread, influence = weights.spread, weights.influence

@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, progress, table
+from tunesmith.cli.console import busy, emit, note, out, progress, sentences, table
 from tunesmith.cli.tune import texts
 from tunesmith.decode.model_weights import templates_of
 from tunesmith.decode.translation import KINDS, Model, Translator
@@ -177,7 +177,7 @@ def query(
     if not found:
         note(f"no example shares a word with: {words}")
         return
-    rows = table("", "id", "similarity", "source", "reference")
+    rows = sentences(table("", "id", "similarity", "source", "reference"), 2, 3)
     for each in found:
         rows.add_row(
             str(each.id), f"{each.similarity:.3f}", each.source, " / ".join(each.references)

@@ -17,7 +17,17 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith._core import Derivation
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, progress, table, tell_skipped, warn
+from tunesmith.cli.console import (
+    busy,
+    emit,
+    note,
+    out,
+    progress,
+    sentences,
+    table,
+    tell_skipped,
+    warn,
+)
 from tunesmith.decode.markup import MARKUP
 from tunesmith.decode.model_weights import templates_of, without_effect
 from tunesmith.decode.spread import SHARES, Spread
@@ -426,14 +436,16 @@ def weights_of(found: Translation, translator: Translator) -> Mapping[str, float
 def show_local(found: LocalTranslation) -> None:
     """Print the examples that weights were learnt from, and which weights moved."""
     if not found.neighbours:
-        out.print("no example shares a word with this line", style="dim")
+        if found.source:
+            out.print("no example shares a word with this line", style="dim")
         return
-    rows = table("", "similarity", "example", "reference")
+    rows = sentences(table("", "similarity", "example", "reference"), 1, 2)
     for each in found.neighbours[:SHOWN]:
         rows.add_row(f"{each.similarity:.3f}", each.source, " / ".join(each.references))
     if len(found.neighbours) > SHOWN:
         rows.add_row("", f"… {len(found.neighbours) - SHOWN} more", "", style="dim")
     out.print(rows)
+    out.print()
     moved = table("", "weight", "moved by")
     for name in sorted(found.moved, key=lambda name: -abs(found.moved[name]))[:SHOWN]:
         moved.add_row(name, f"{found.moved[name]:+.5f}")

@@ -28,6 +28,11 @@ Bounds = tuple[Vector, Vector]
 LISTED = 100
 
 
+def blocks_of(pools: Pools, metric: Metric) -> _core.Blocks:
+    """Return lists with their sentence gains, as updates look at them."""
+    return _core.Blocks.of(pools.core, pools.table(metric, 1), metric.native)
+
+
 class Learnt(NamedTuple):
     """Weights, and how they were found."""
 
@@ -48,9 +53,7 @@ class Update(Protocol):
     def strength(self) -> float:
         """λ; 0 leaves the weights unchanged."""
 
-    def learn(
-        self, pools: Pools, metric: Metric, start: Vector, bounds: Bounds | None = None
-    ) -> Learnt:
+    def learn(self, lists: _core.Blocks, start: Vector, bounds: Bounds | None = None) -> Learnt:
         """Return weights near the start; run in this thread, without the interpreter lock."""
 
 
@@ -70,15 +73,11 @@ class MarginUpdate:
 
     KERNEL: ClassVar[str] = "core/solve/src/local/margin.rs"
 
-    def learn(
-        self, pools: Pools, metric: Metric, start: Vector, bounds: Bounds | None = None
-    ) -> Learnt:
+    def learn(self, lists: _core.Blocks, start: Vector, bounds: Bounds | None = None) -> Learnt:
         """Return weights near the start."""
         return Learnt(
             *_core.margin_update(
-                pools.core,
-                pools.table(metric, 1),
-                metric.native,
+                lists,
                 start,
                 bounds,
                 self.normalise,
@@ -113,15 +112,11 @@ class ErrorUpdate:
 
     KERNEL: ClassVar[str] = "core/solve/src/local/error.rs"
 
-    def learn(
-        self, pools: Pools, metric: Metric, start: Vector, bounds: Bounds | None = None
-    ) -> Learnt:
+    def learn(self, lists: _core.Blocks, start: Vector, bounds: Bounds | None = None) -> Learnt:
         """Return weights near the start."""
         return Learnt(
             *_core.error_update(
-                pools.core,
-                pools.table(metric, 1),
-                metric.native,
+                lists,
                 start,
                 bounds,
                 self.normalise,
@@ -161,4 +156,4 @@ def _learn(worker: Worker, update: Update, start: Vector) -> Learnt:
     lists = task.spaces.listed([start], LISTED, task.threads)
     unbounded = np.isneginf(task.lower).all() and np.isposinf(task.upper).all()
     bounds = None if unbounded else (task.lower, task.upper)
-    return update.learn(lists, task.metric, start, bounds)
+    return update.learn(blocks_of(lists, task.metric), start, bounds)

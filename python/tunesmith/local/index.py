@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Self, overload
 
 from tunesmith import _core
 from tunesmith.decode.spread import Spread
@@ -61,6 +61,33 @@ class Neighbour:
     source: str
     """Its source in words of the model."""
     references: list[str]
+
+
+class Neighbours(Sequence[Neighbour]):
+    """The neighbours of a sentence, most similar first; texts are read when they are looked at."""
+
+    def __init__(self, found: _core.Near) -> None:
+        self._found = found
+
+    @property
+    def ids(self) -> list[int]:
+        """The numbers of the examples."""
+        return self._found.ids
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, place: int) -> Neighbour: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Neighbour]: ...
+    def __getitem__(self, place: int | slice) -> Neighbour | list[Neighbour]:
+        if isinstance(place, slice):
+            return [Neighbour(*self._found[at]) for at in range(*place.indices(len(self)))]
+        return Neighbour(*self._found[place + len(self) if place < 0 else place])
+
+    def __reduce__(self) -> tuple[type[list[Neighbour]], tuple[list[Neighbour]]]:
+        return list, (list(self),)
 
 
 class Index:
@@ -279,7 +306,7 @@ class Index:
 
     def near(
         self, words: str, k: int = LENGTH, *, exact: bool = False, leave_out: bool = False
-    ) -> list[Neighbour]:
+    ) -> Neighbours:
         """Return the `k` examples most similar to a sentence in words of the model, best first.
 
         Examples that share no word with it are never among them. `exact` compares the sentence
@@ -290,8 +317,7 @@ class Index:
         chosen: list[int] | None = None
         if not exact:
             chosen = self._chosen(words, CANDIDATES * k)
-        found = self._examples.near(words, k, chosen, leave_out)
-        return [Neighbour(*each) for each in found]
+        return Neighbours(self._examples.near(words, k, chosen, leave_out))
 
     def _chosen(self, words: str, limit: int) -> list[int]:
         """Return candidates; words that most examples have say little and cost most."""
@@ -312,6 +338,10 @@ class Index:
         if table is not None:
             pools.set_table(METRIC, table)
         return pools
+
+    def blocks(self, ids: Sequence[int]) -> _core.Blocks:
+        """Return lists of examples with gains, where they lie on disk; raise as `lists`."""
+        return self._examples.blocks(ids)
 
     # Changing
 
@@ -466,6 +496,7 @@ def _written(folder: Path, name: str, ids: Sequence[int], pools: Pools) -> Part:
         pools.references or [],
         pools.core,
         pools.table(METRIC),
+        METRIC.native,
     )
     return Part(name, *found)
 

@@ -9,19 +9,20 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from time import perf_counter
 from typing import Protocol
 
+from tunesmith._core import Blocks
 from tunesmith.decode.markup import without_tags
 from tunesmith.decode.translation import Pace, Translation, Translator
 from tunesmith.engines import Pool
 from tunesmith.errors import InputError
 from tunesmith.formats.base import Report
-from tunesmith.local.index import Neighbour
-from tunesmith.local.weights import Local, learn
+from tunesmith.local.index import Neighbour, Neighbours
+from tunesmith.local.weights import NEAR, Local, learn
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools
 
@@ -39,6 +40,9 @@ class Examples(Protocol):
     def lists(self, ids: Sequence[int]) -> Pools:
         """Return the lists of examples; raise a `KeyError` for one that is not there."""
 
+    def blocks(self, ids: Sequence[int]) -> Blocks:
+        """Return the lists of examples with their gains; raise as `lists`."""
+
 
 # An example may be taken back between search and use; then the search is repeated.
 TRIES = 5
@@ -48,7 +52,7 @@ TRIES = 5
 class LocalWeights:
     """What was learnt for one sentence."""
 
-    neighbours: list[Neighbour]
+    neighbours: Sequence[Neighbour]
     """The examples, most similar first."""
     changed: dict[str, float]
     """The weights that differ from the base weights."""
@@ -66,7 +70,7 @@ UNCHANGED = LocalWeights([], {}, {}, 0.0, 0.0)
 class LocalTranslation(Translation):
     """A translation with weights of its own; `seconds` are those of decoding."""
 
-    neighbours: list[Neighbour]
+    neighbours: Sequence[Neighbour]
     """The examples that the weights were learnt from, most similar first."""
     changed: dict[str, float]
     """The weights that differ from the base weights."""
@@ -89,6 +93,8 @@ class LocalTranslator:
         self.index = index
         self.local = local or Local()
         self._tuner = self.local.tuner()
+        self._lists: Callable[[Sequence[int]], Pools | Blocks]
+        self._lists = index.blocks if isinstance(self._tuner, NEAR) else index.lists
 
     @property
     def metric(self) -> Metric:
@@ -143,23 +149,26 @@ class LocalTranslator:
         if not words.strip():
             return UNCHANGED
         begun = perf_counter()
-        neighbours, pools = self._examples(words)
+        neighbours, lists = self._examples(words)
         found = perf_counter()
-        if pools is None:
+        if lists is None:
             return LocalWeights(neighbours, {}, {}, found - begun, 0.0)
         base = self.translator.weights
-        changed = learn(self._tuner, pools, self.metric, base, self.translator.fixed)
+        changed = learn(self._tuner, lists, self.metric, base, self.translator.fixed)
         moved = {name: value - base.get(name, 0.0) for name, value in changed.items()}
         return LocalWeights(neighbours, changed, moved, found - begun, perf_counter() - found)
 
-    def _examples(self, words: str) -> tuple[list[Neighbour], Pools | None]:
+    def _examples(self, words: str) -> tuple[Sequence[Neighbour], Pools | Blocks | None]:
         """Return the neighbours of a sentence and their lists, None if there are none."""
         for left in reversed(range(TRIES)):
-            found = list(self.index.near(words, self.local.k, leave_out=self.local.leave_out))
+            found = self.index.near(words, self.local.k, leave_out=self.local.leave_out)
             if not found:
                 return [], None
             try:
-                return found, self.index.lists([each.id for each in found])
+                # The texts of neighbours are read only if somebody looks at them.
+                if isinstance(found, Neighbours):
+                    return found, self._lists(found.ids)
+                return found, self._lists([each.id for each in found])
             except KeyError:
                 if left == 0:
                     raise

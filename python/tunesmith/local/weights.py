@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tunesmith._core import Blocks
 from tunesmith.errors import InputError
-from tunesmith.learn.local import ErrorUpdate, MarginUpdate
+from tunesmith.learn.local import ErrorUpdate, MarginUpdate, blocks_of
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.metrics import Metric
 from tunesmith.presets import make_tuner, preset_options
@@ -20,6 +21,8 @@ from tunesmith.weights import Vector, Weights
 # starts at weights that are good already.
 PASSES = 1
 SEED = 1
+NEAR = MarginUpdate, ErrorUpdate
+"""Updates that stay near the base weights, and learn from `Blocks`."""
 
 
 @dataclass(frozen=True)
@@ -66,22 +69,25 @@ class Local:
 
 
 def learn(
-    tuner: Tuner, pools: Pools, metric: Metric, base: Weights, fixed: Iterable[str] = ()
+    tuner: Tuner, lists: Pools | Blocks, metric: Metric, base: Weights, fixed: Iterable[str] = ()
 ) -> dict[str, float]:
     """Return the weights that differ from the base weights after learning from some lists.
 
-    Weights of `fixed` names do not move. The result depends on the arguments alone.
+    Weights of `fixed` names do not move. The result depends on the arguments alone. Only updates
+    near the base weights learn from `Blocks`.
     """
-    names = pools.names
+    names = lists.names
     start = base.vector(names)
     bounds = _bounds(names, start, set(fixed))
-    if isinstance(tuner, MarginUpdate | ErrorUpdate):
+    if isinstance(tuner, NEAR):
         # As `epochs`, without what only a run of many epochs needs.
-        found = tuner.learn(pools, metric, start, bounds).weights
+        blocks = blocks_of(lists, metric) if isinstance(lists, Pools) else lists
+        found = tuner.learn(blocks, start, bounds).weights
     else:
+        assert isinstance(lists, Pools)
         limit = np.full(len(names), np.inf)
         lower, upper = bounds or (-limit, limit)
-        task = Task(pools, metric, lower, upper, 1)
+        task = Task(lists, metric, lower, upper, 1)
         found = start
         for epoch in tuner.epochs(task, start, SEED, None):
             found = epoch.weights

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from tunesmith.decode.translation import Translator
@@ -86,7 +85,7 @@ def _answer(found: LocalTranslation, translator: Translator) -> Answer:
     return Answer(
         found,
         translator,
-        [asdict(each) for each in found.neighbours],
+        found.neighbours,
         found.moved,
         {"retrieval": found.retrieval_seconds, "training": found.training_seconds},
     )

@@ -5,6 +5,8 @@
   const HUES = 6;
   let service = null;
   let oldest = null;
+  // Where the focus returns to once a token is given.
+  let waiting = null;
 
   // Text is never read as HTML: every element gets its text as text.
   function made(tag, options = {}, ...children) {
@@ -37,7 +39,9 @@
       throw new Error("The service does not answer. Is it running?");
     }
     const found = response.status === 204 ? null : await response.json();
-    if (!response.ok) throw new Error(found.error || `Status ${response.status}`);
+    if (!response.ok) {
+      throw Object.assign(new Error(found.error || `Status ${response.status}`), { status: response.status });
+    }
     return found;
   }
 
@@ -176,7 +180,7 @@
   function neighbours(found) {
     const moved = Object.entries(found.moved).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 12);
     const rows = moved.map(([name, change]) => made("tr", {},
-      made("td", { class: "name" }, name), made("td", { class: "n" }, change.toPrecision(3))));
+      made("td", { class: "name" }, name), made("td", { class: "n" }, (change > 0 ? "+" : "") + change.toPrecision(3))));
     const list = found.neighbours.slice(0, 10).map((each) => made("li", {},
       made("span", { lang: service.source.code, dir: "auto" }, each.source),
       ...each.references.map((text) => made("p", { lang: service.target.code, dir: "auto" }, text)),
@@ -205,8 +209,14 @@
           : `Correction ${kept.id} is kept and waits for review: ${kept.reasons.join("; ")}.`);
         await list();
       } catch (error) {
-        say(error.message, true);
-        if (service.feedback === "token" && !$("token").value) $("token").focus();
+        if (error.status === 401 && !$("token").value) {
+          say("A correction needs a token: give one here. “tunesmith token new” makes it.", true);
+          waiting = button;
+          button.disabled = false;
+          $("token").focus();
+        } else {
+          say(error.message, true);
+        }
       } finally {
         button.disabled = false;
       }
@@ -297,7 +307,14 @@
   $("token-form").addEventListener("submit", (event) => { event.preventDefault(); $("token").blur(); });
   $("token").addEventListener("change", () => {
     sessionStorage.setItem(KEY, $("token").value.trim());
-    list().then(() => say(""), (error) => say(error.message, true));
+    list().then(() => {
+      say(waiting ? "The token is good. Send the correction now." : "");
+      waiting?.focus();
+      waiting = null;
+    }, (error) => {
+      say(error.message, true);
+      $("token").focus();
+    });
   });
   $("older").addEventListener("click", () => list(true).catch((error) => say(error.message, true)));
   start().catch((error) => say(error.message, true));

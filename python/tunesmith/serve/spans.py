@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tunesmith._core import Derivation, Step
 from tunesmith.decode.translation import Translation, Translator
+from tunesmith.local import Neighbour
 
 JOINERS = "￭▁"
 
@@ -123,7 +124,7 @@ class Answer:
 
     found: Translation
     translator: Translator
-    neighbours: Sequence[dict[str, Any]] = ()
+    neighbours: Sequence[Neighbour] = ()
     moved: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of retrieval and training."""
@@ -160,7 +161,7 @@ class Answer:
                 }
                 for each, parts in zip(found.derivations[:nbest], lists, strict=False)
             ],
-            "neighbours": list(self.neighbours),
+            "neighbours": [asdict(each) for each in self.neighbours],
             "moved": dict(self.moved),
             "seconds": {"decoding": found.seconds, **self.seconds},
         }

@@ -1,6 +1,6 @@
 //! Error rate based ultraconservative update (EBUU): the expected error of the lists.
 
-use tunesmith_space::exponentials;
+use tunesmith_space::{Block, exponentials};
 
 use super::{Learnt, Lists, Scaled};
 
@@ -32,7 +32,7 @@ impl Error {
         let features = lists.weights.len();
         let mut moved = vec![0.0; features];
         let mut slope = vec![0.0; features];
-        let mut value = self.objective(&scaled, &moved, &mut slope, &mut work);
+        let mut value = self.start(&scaled, &mut slope, &mut work);
         let (mut passes, mut length) = (1, 1.0);
         let mut step = vec![0.0; features];
         let (mut there, mut leaning) = (vec![0.0; features], vec![0.0; features]);
@@ -84,6 +84,19 @@ impl Error {
         }
     }
 
+    /// The objective before any move, and its slope.
+    fn start(&self, scaled: &Scaled<'_>, slope: &mut [f64], work: &mut Work) -> f64 {
+        slope.fill(0.0);
+        let mut expected = 0.0;
+        for (list, scores) in scaled.at_start() {
+            work.scores.clear();
+            work.scores.extend_from_slice(scores);
+            expected += self.expected(list, slope, work);
+        }
+        let moved = vec![0.0; slope.len()];
+        self.whole(scaled, expected, &moved, slope)
+    }
+
     /// The objective at a move, and its slope.
     fn objective(
         &self,
@@ -92,27 +105,35 @@ impl Error {
         slope: &mut [f64],
         work: &mut Work,
     ) -> f64 {
-        let (pools, gains) = (scaled.lists.pools, scaled.lists.gains);
         scaled.weights_at(moved, &mut work.weights);
         slope.fill(0.0);
         let mut expected = 0.0;
-        for &list in &scaled.filled {
-            pools.dot(list, &work.weights, &mut work.scores);
-            let gains = &gains[pools.list(list)];
-            let top = work.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let (mut mass, mut worth) = (0.0, 0.0);
-            exponentials(&mut work.scores, top, self.sharpness);
-            for (share, gain) in work.scores.iter().zip(gains) {
-                mass += share;
-                worth += share * gain;
-            }
-            let mean = worth / mass;
-            expected += mean;
-            for (share, gain) in work.scores.iter_mut().zip(gains) {
-                *share *= self.sharpness * (mean - gain) / mass;
-            }
-            pools.weigh(list, &work.scores, slope);
+        for list in &scaled.filled {
+            list.dot(&work.weights, &mut work.room, &mut work.scores);
+            expected += self.expected(list, slope, work);
         }
+        self.whole(scaled, expected, moved, slope)
+    }
+
+    /// The expected gain of a list with the scores of `work`; its slope, with the sign turned, is
+    /// added to `slope`.
+    fn expected(&self, list: &Block, slope: &mut [f64], work: &mut Work) -> f64 {
+        let top = work.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (mut mass, mut worth) = (0.0, 0.0);
+        exponentials(&mut work.scores, top, self.sharpness);
+        for (share, gain) in work.scores.iter().zip(&list.gains) {
+            mass += share;
+            worth += share * gain;
+        }
+        let mean = worth / mass;
+        for (share, gain) in work.scores.iter_mut().zip(&list.gains) {
+            *share *= self.sharpness * (mean - gain) / mass;
+        }
+        list.weigh(&work.scores, &mut work.room, slope);
+        mean
+    }
+
+    fn whole(&self, scaled: &Scaled<'_>, expected: f64, moved: &[f64], slope: &mut [f64]) -> f64 {
         let share = scaled.share(self.strength);
         let mut far = 0.0;
         for ((slope, rate), moved) in slope.iter_mut().zip(&scaled.rates).zip(moved) {
@@ -128,33 +149,34 @@ impl Error {
 struct Work {
     weights: Vec<f64>,
     scores: Vec<f64>,
+    room: Vec<f64>,
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tunesmith_space::{Hypothesis, Pools, PoolsBuilder};
+    use tunesmith_space::{Hypothesis, PoolsBuilder};
 
     use super::*;
 
     const FEATURES: usize = 3;
     type List = Vec<([i8; FEATURES], u8)>;
 
-    fn pools_of(lists: &[List]) -> (Pools, Vec<f64>) {
+    fn blocks_of(lists: &[List]) -> Vec<Block> {
         let mut builder = PoolsBuilder::default();
         let ids: Vec<u32> =
             (0..FEATURES).map(|id| builder.names.intern(&format!("f{id}"))).collect();
-        let mut gains = Vec::new();
         for list in lists {
             builder.sentence(None);
-            for (values, gain) in list {
+            for (values, _) in list {
                 let features: Vec<(u32, f32)> =
                     ids.iter().copied().zip(values.iter().map(|&value| f32::from(value))).collect();
                 builder.push(Hypothesis { features: &features, ..Default::default() });
-                gains.push(f64::from(*gain) / 10.0);
             }
         }
-        (builder.finish(), gains)
+        let pools = builder.finish();
+        let gains = |list: &List| list.iter().map(|(_, gain)| f64::from(*gain) / 10.0).collect();
+        lists.iter().enumerate().map(|(at, list)| Block::of(&pools, at, gains(list))).collect()
     }
 
     proptest! {
@@ -167,9 +189,9 @@ mod tests {
             normalise in any::<bool>(),
             sharpness in 0.2..4.0f64,
         ) {
-            let (pools, gains) = pools_of(&lists);
+            let blocks = blocks_of(&lists);
             let lists =
-                Lists { pools: &pools, gains: &gains, weights: &weights, bounds: None, normalise };
+                Lists { blocks: &blocks, weights: &weights, bounds: None, normalise };
             let scaled = Scaled::new(&lists);
             let error = Error { strength: 3.0, sharpness, tolerance: 1e-9, passes: 100 };
             let (mut slope, mut other) = (vec![0.0; FEATURES], vec![0.0; FEATURES]);
@@ -192,15 +214,18 @@ mod tests {
                 prop::collection::vec(([-3..4i8, -3..4i8, -3..4i8], 0..11u8), 0..6), 1..5),
             weights in [-2.0..2.0f64, -2.0..2.0, -2.0..2.0],
         ) {
-            let (pools, gains) = pools_of(&lists);
+            let blocks = blocks_of(&lists);
             let lists = Lists {
-                pools: &pools, gains: &gains, weights: &weights, bounds: None, normalise: false,
+                blocks: &blocks, weights: &weights, bounds: None, normalise: false,
             };
             let error = Error { strength: 0.5, sharpness: 2.0, tolerance: 1e-9, passes: 500 };
             let learnt = error.learn(&lists);
             let scaled = Scaled::new(&lists);
             let (mut slope, mut work) = (vec![0.0; FEATURES], Work::default());
             let start = error.objective(&scaled, &[0.0; FEATURES], &mut slope, &mut work);
+            let mut same = vec![0.0; FEATURES];
+            prop_assert!((error.start(&scaled, &mut same, &mut work) - start).abs() < 1e-9);
+            prop_assert!(same.iter().zip(&slope).all(|(one, other)| (one - other).abs() < 1e-9));
             prop_assert!(learnt.objective <= start);
             let moved: Vec<f64> = learnt.weights.iter().zip(&weights)
                 .map(|(new, old)| (new - old) / learnt.spread).collect();

@@ -1,6 +1,6 @@
 //! Margin based ultraconservative update (MBUU): one quadratic program over all lists.
 
-use tunesmith_space::{Pools, argmax_with_gain};
+use tunesmith_space::{Block, argmax_with_gain};
 
 use super::{Learnt, Lists, Scaled};
 
@@ -45,11 +45,11 @@ impl Rival {
 }
 
 /// An oracle and its rivals; what mass they do not have belongs to the oracle itself.
-struct Contest {
-    list: usize,
+struct Contest<'a> {
+    list: &'a Block,
     oracle: usize,
-    /// Where the list's scores begin.
-    start: usize,
+    /// Scores before any move.
+    start: &'a [f64],
     rest: f64,
     rivals: Vec<Rival>,
 }
@@ -87,15 +87,21 @@ impl Margin {
         let mut sum = Sum { moved: vec![0.0; features], sum: vec![0.0; features] };
         let share = scaled.share(self.strength);
         let mut contests = contests(&scaled, share);
-        let (mut weights, mut scores) = (Vec::new(), Vec::new());
+        let (mut weights, mut scores, mut room) = (Vec::new(), Vec::new(), Vec::new());
         let (mut passes, mut gap, mut enough) = (0, f64::INFINITY, 0.0);
         let mut objective = f64::NAN;
         while passes < self.passes.max(1) {
             scaled.weights_at(&sum.moved, &mut weights);
             let mut loss = 0.0;
             for contest in &mut contests {
-                lists.pools.dot(contest.list, &weights, &mut scores);
-                loss += contest.look(&scaled, &scores);
+                let scores = match passes {
+                    0 => contest.start,
+                    _ => {
+                        contest.list.dot(&weights, &mut room, &mut scores);
+                        &scores
+                    }
+                };
+                loss += contest.look(&scaled, scores);
             }
             if passes == 0 {
                 enough = self.tolerance * share * loss;
@@ -121,34 +127,27 @@ impl Margin {
     }
 }
 
-/// A contest for each list with more than one hypothesis.
-fn contests(scaled: &Scaled<'_>, share: f64) -> Vec<Contest> {
-    let (pools, gains) = (scaled.lists.pools, scaled.lists.gains);
-    let mut start = 0;
+/// A contest for each list.
+fn contests<'a>(scaled: &'a Scaled<'_>, share: f64) -> Vec<Contest<'a>> {
     let mut contests = Vec::with_capacity(scaled.filled.len());
-    for &list in &scaled.filled {
-        let range = pools.list(list);
-        let own = &scaled.scores[start..start + range.len()];
-        if let Some(oracle) = argmax_with_gain(own, &gains[range.clone()], 0.0, 1.0) {
+    for (list, start) in scaled.at_start() {
+        if let Some(oracle) = argmax_with_gain(start, &list.gains, 0.0, 1.0) {
             contests.push(Contest { list, oracle, start, rest: share, rivals: Vec::new() });
         }
-        start += range.len();
     }
     contests
 }
 
-impl Contest {
+impl Contest<'_> {
     /// The largest loss against any hypothesis; its owner becomes a rival.
     fn look(&mut self, scaled: &Scaled<'_>, scores: &[f64]) -> f64 {
-        let pools = scaled.lists.pools;
-        let gains = &scaled.lists.gains[pools.list(self.list)];
+        let gains = &self.list.gains;
         let Some(worst) = argmax_with_gain(scores, gains, 1.0, -1.0) else { return 0.0 };
         let won = |place: usize| scores[place] - gains[place];
         let loss = won(worst) - won(self.oracle);
         if worst != self.oracle && !self.rivals.iter().any(|rival| rival.place == worst) {
-            let start = |place: usize| scaled.scores[self.start + place] - gains[place];
-            let first = pools.list(self.list).start;
-            let (ids, values) = difference(pools, first + self.oracle, first + worst, scaled);
+            let start = |place: usize| self.start[place] - gains[place];
+            let (ids, values) = difference(self.list, self.oracle, worst, scaled);
             let target = start(worst) - start(self.oracle);
             self.rivals.push(Rival { place: worst, ids, values, target, mass: 0.0 });
         }
@@ -214,29 +213,15 @@ impl Contest {
 }
 
 /// What a hypothesis has more than another of features that may move, in the scale of the move.
-fn difference(
-    pools: &Pools,
-    one: usize,
-    other: usize,
-    scaled: &Scaled<'_>,
-) -> (Vec<u32>, Vec<f64>) {
-    let (mut ids, mut values) = (Vec::new(), Vec::new());
-    merge(pools.features(one), pools.features(other), |id, one, other| {
-        let value = (one - other) * scaled.rates[id as usize];
-        if value != 0.0 && !scaled.is_fixed(id as usize) {
-            ids.push(id);
-            values.push(value);
-        }
-    });
-    (ids, values)
+fn difference(list: &Block, one: usize, other: usize, scaled: &Scaled<'_>) -> (Vec<u32>, Vec<f64>) {
+    let all = list.difference(one, other).into_iter();
+    all.filter(|&(id, _)| !scaled.is_fixed(id as usize))
+        .map(|(id, value)| (id, value * scaled.rates[id as usize]))
+        .unzip()
 }
 
 /// Shows the values of each id that one of two rows has, zero where it is missing.
-fn merge<T: Copy + Into<f64>>(
-    one: (&[u32], &[T]),
-    other: (&[u32], &[T]),
-    mut show: impl FnMut(u32, f64, f64),
-) {
+fn merge(one: (&[u32], &[f64]), other: (&[u32], &[f64]), mut show: impl FnMut(u32, f64, f64)) {
     let (mut left, mut right) = (0, 0);
     loop {
         let (a, b) = (one.0.get(left), other.0.get(right));
@@ -247,11 +232,11 @@ fn merge<T: Copy + Into<f64>>(
         };
         let mut values = [0.0; 2];
         if a == Some(&id) {
-            values[0] = one.1[left].into();
+            values[0] = one.1[left];
             left += 1;
         }
         if b == Some(&id) {
-            values[1] = other.1[right].into();
+            values[1] = other.1[right];
             right += 1;
         }
         show(id, values[0], values[1]);
