@@ -64,9 +64,11 @@ __all__ = [
     "read_cdec",
     "read_classes",
     "read_moses",
+    "sweep",
     "symmetrise",
     "symmetrise_files",
     "tell_bus_errors",
+    "worth",
     "write_nbest",
 ]
 
@@ -508,6 +510,13 @@ class Learner:
         update: NDArray[np.float64],
     ) -> None: ...
 
+# Where each block ends, and the number of each sentence in the whole corpus.
+_Blocks = tuple[Sequence[int], Sequence[int]]
+# Sparse sums by block: starts and end, ids, values.
+_Slopes = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]
+# Changes at the far left by block; where statistics change, of which sentence, by how much.
+_Breaks = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.uint32], NDArray[np.float64]]
+
 @final
 class Constraints:
     def __len__(self) -> int: ...
@@ -515,7 +524,10 @@ class Constraints:
     def loss(
         self, weights: NDArray[np.float64], loss: str, threads: int = 0
     ) -> tuple[float, NDArray[np.float64]]: ...
-    def sizes(self) -> NDArray[np.float64]: ...
+    def losses(
+        self, weights: NDArray[np.float64], loss: str, count: int, threads: int = 0
+    ) -> tuple[NDArray[np.float64], _Slopes]: ...
+    def squares(self, threads: int = 0) -> _Slopes: ...
 
 @final
 class Sampler:
@@ -525,6 +537,8 @@ class Sampler:
         table: Table | Segments,
         metric: Metric,
         features: int,
+        blocks: _Blocks | None = None,
+        part: tuple[Sequence[int], int] | None = None,
     ) -> Self: ...
     def rows(
         self,
@@ -547,6 +561,7 @@ class LineSearch:
         metric: Metric,
         coordinates: Sequence[int],
         threads: int = 0,
+        blocks: _Blocks | None = None,
     ) -> Self: ...
     def walker(self, weights: NDArray[np.float64]) -> Walker: ...
 
@@ -556,6 +571,10 @@ class Walker:
     def weights(self) -> NDArray[np.float64]: ...
     @property
     def gain(self) -> float: ...
+    @property
+    def sums(self) -> NDArray[np.float64]: ...
+    def axis_breaks(self, axis: int, lower: float, upper: float) -> _Breaks: ...
+    def breaks(self, direction: NDArray[np.float64], lower: float, upper: float) -> _Breaks: ...
     def axis(self, axis: int, lower: float, upper: float) -> tuple[float, float]: ...
     def direction(
         self, direction: NDArray[np.float64], lower: float, upper: float
@@ -572,7 +591,18 @@ class Expectation:
         metric: Metric,
         weights: NDArray[np.float64],
         threads: int = 0,
+        blocks: _Blocks | None = None,
     ) -> Self: ...
+    def stats(
+        self, weights: NDArray[np.float64], alpha: float, threads: int = 0
+    ) -> tuple[int, NDArray[np.float64]]: ...
+    def slopes(
+        self,
+        weights: NDArray[np.float64],
+        alpha: float,
+        worth: int | Sequence[float],
+        threads: int = 0,
+    ) -> tuple[NDArray[np.float64], _Slopes]: ...
     def gain(
         self,
         weights: NDArray[np.float64],
@@ -580,6 +610,18 @@ class Expectation:
         corpus: bool = False,
         threads: int = 0,
     ) -> tuple[float, NDArray[np.float64]]: ...
+
+def sweep(
+    metric: Metric,
+    sums: NDArray[np.float64],
+    left: NDArray[np.float64],
+    at: NDArray[np.float64],
+    sentences: NDArray[np.uint32],
+    differences: NDArray[np.float64],
+    lower: float,
+    upper: float,
+) -> tuple[float, float, float]: ...
+def worth(metric: Metric, stats: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
 
 @final
 class Blocks:

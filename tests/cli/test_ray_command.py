@@ -56,7 +56,7 @@ def test_an_unknown_engine_is_refused(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tuner", "remedy"), [("kbmira", "give --regime shards=2"), ("pro", "leave --workers out")]
+    ("tuner", "remedy"), [("kbmira", "give --regime shards=2"), ("rampion", "leave --workers out")]
 )
 def test_workers_that_would_be_idle_are_refused(sample: Sample, tuner: str, remedy: str) -> None:
     ran = tunesmith("rerank", "tune", *sample.dev, "--tuner", tuner, *RAY)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
@@ -25,6 +26,8 @@ from tunesmith.engines import THREADS, Engine, Worker
 from tunesmith.errors import InputError
 from tunesmith.formats.base import Report
 from tunesmith.learn.online import Online, with_regime
+from tunesmith.learn.ranking import Ranking
+from tunesmith.learn.shares import BLOCKS, Share
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.lm import estimate
 from tunesmith.presets import make_tuner
@@ -48,9 +51,9 @@ def epochs(tuner: Tuner, task: Task, engine: Engine) -> list[Array]:
     return [epoch.weights for epoch in tuner.epochs(found, START, 3, None)]
 
 
-def same_for_all_engines(tuner: Tuner, task: Task) -> None:
-    """One worker and two give the weights of the threads, and every worker is asked for them."""
-    for workers, chosen in ((1, tuner), (2, split(tuner))):
+def same_for_all_engines(tuner: Tuner, task: Task, more: Sequence[int] = ()) -> None:
+    """One worker and several give the weights of the threads, and all of them are asked."""
+    for workers, chosen in ((1, tuner), (2, split(tuner)), *((each, tuner) for each in more)):
         engine = Pickling(workers)
         found, wanted = (epochs(chosen, task, each) for each in (engine, THREADS))
         assert len(wanted) > 0 and not np.array_equal(wanted[-1], START)
@@ -58,17 +61,44 @@ def same_for_all_engines(tuner: Tuner, task: Task) -> None:
         assert len(engine.asked) == workers and engine.asked[0]
         if isinstance(chosen, Online):
             assert all("_walk" in questions for questions in engine.asked)
+        elif getattr(chosen, "shared", False):
+            assert all(questions == engine.asked[0] for questions in engine.asked)
+
+
+def test_all_workers_share_the_work_of_most_batch_tuners() -> None:
+    shared = {preset for preset in ON_LISTS if getattr(make_tuner(preset), "shared", False)}
+    assert shared == {"mert", "pro", "risk", "random", "grid"}
 
 
 def as_they_are(lists: Pools) -> Pools:
     return lists
 
 
+def as_bins(lists: Pools) -> Bins:
+    """Return the lists as bins of half as many lines."""
+    return Bins.of_lists(lists, (np.arange(lists.sentences) // 2).tolist())
+
+
+SPACES = pytest.mark.parametrize(
+    "spaces", [as_they_are, Forests.of_lists, as_bins], ids=["lists", "forests", "bins"]
+)
+
+
 @pytest.mark.parametrize("preset", ON_LISTS)
-@pytest.mark.parametrize("spaces", [as_they_are, Forests.of_lists], ids=["lists", "forests"])
+@SPACES
 def test_every_preset_learns_the_same_apart(preset: str, spaces: Callable[[Pools], Spaces]) -> None:
     task = task_of(spaces(learnable(2, empty=[3])), "bleu", -5.0, 5.0)
     same_for_all_engines(make_tuner(preset, QUICK[preset]), task)
+
+
+@pytest.mark.parametrize("preset", ["mert", "pro", "risk", "random", "grid"])
+@SPACES
+def test_more_workers_than_lines_learn_the_same(
+    preset: str, spaces: Callable[[Pools], Spaces]
+) -> None:
+    """Four workers have several blocks, of forty some have nothing at all."""
+    task = task_of(spaces(learnable(3, empty=[3, 11], sentences=14)), "bleu")
+    same_for_all_engines(make_tuner(preset, QUICK[preset]), task, (4, 40))
 
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
@@ -76,6 +106,41 @@ def test_every_metric_reaches_the_workers(metric: str) -> None:
     task = task_of(learnable(2), METRICS[metric])
     for preset in ("kbmira", "mert"):
         same_for_all_engines(make_tuner(preset, QUICK[preset]), task)
+
+
+@pytest.mark.parametrize("preset", ["mert", "pro", "risk", "random", "grid"])
+@pytest.mark.parametrize("spaces", [as_they_are, as_bins], ids=["lists", "bins"])
+def test_sums_of_fractions_are_the_same_for_any_number_of_workers(
+    preset: str, spaces: Callable[[Pools], Spaces]
+) -> None:
+    """More lines than blocks, and statistics whose sum depends on their order."""
+    lists = learnable(4, sentences=BLOCKS + 150, size=4, empty=[7, BLOCKS])
+    metric = get_metric("column:worth")
+    made = spaces(lists)
+    assert isinstance(made, Pools)
+    made.set_statistics(metric, fractions(made.hypotheses))
+    same_for_all_engines(make_tuner(preset, QUICK[preset]), task_of(made, metric), (3, 4))
+
+
+def fractions(count: int) -> Array:
+    """Return statistics of a mean that are no whole numbers, of sizes that differ by far."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=count) * 10.0 ** rng.integers(-3, 3, count)
+    return np.stack([values, np.ones(count)], axis=1)
+
+
+@pytest.mark.parametrize("objective", ["sentence", "corpus"])
+def test_both_objectives_of_risk_are_the_same_apart(objective: str) -> None:
+    task = task_of(learnable(2, empty=[3]), "bleu")
+    tuner = make_tuner("risk", {**QUICK["risk"], "objective": objective})
+    same_for_all_engines(tuner, task, (3,))
+
+
+def test_pairs_in_the_context_of_the_corpus_are_the_same_apart() -> None:
+    task = task_of(learnable(2, empty=[3]), "bleu")
+    tuner = make_tuner("pro", QUICK["pro"])
+    assert isinstance(tuner, Ranking)
+    same_for_all_engines(replace(tuner, context=True), task, (3,))
 
 
 def test_ready_made_statistics_reach_the_workers() -> None:
@@ -152,6 +217,40 @@ def hypotheses(worker: Worker) -> int:
     return task.spaces.hypotheses
 
 
+def has(worker: Worker) -> tuple[list[int], int, int]:
+    """Return the numbers of the lists in a worker's share, and how many lists and hypotheses."""
+    share: Share = worker.share
+    return share.numbers.tolist(), share.task.spaces.sentences, share.task.spaces.hypotheses
+
+
+@SPACES
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_a_share_holds_its_own_lists_only(spaces: Callable[[Pools], Spaces], workers: int) -> None:
+    """Each list is in one share, lines stay together, and shares are about as large."""
+    whole = spaces(learnable(2, sentences=30, empty=[3]))
+    task = replace(task_of(whole, "bleu"), engine=Pickling(workers))
+    answers = task.shares.ask(has)
+    held = [number for numbers, _, _ in answers for number in numbers]
+    assert sorted(held) == list(range(30))
+    assert [count for _, count, _ in answers] == [len(numbers) for numbers, _, _ in answers]
+    assert sum(count for _, _, count in answers) == whole.hypotheses
+    lines = [set(whole.groups[numbers].tolist()) for numbers, _, _ in answers]
+    assert sum(map(len, lines)) == whole.lines
+    assert max(map(len, lines)) - min(map(len, lines)) <= 1
+
+
+def test_batch_tuners_leave_each_list_with_one_worker() -> None:
+    """No worker is sent the whole task on the way."""
+    lists = learnable(2, sentences=20)
+    for preset in ("mert", "pro", "risk", "random", "grid"):
+        engine = Pickling(4)
+        tuner = make_tuner(preset, QUICK[preset])
+        list(tuner.epochs(replace(task_of(lists, "bleu"), engine=engine), START, 3, None))
+        assert len(engine.given) == 4
+        assert all(isinstance(each, Share) for each in engine.given)
+        assert [each.task.spaces.sentences for each in engine.given] == [5] * 4
+
+
 def test_workers_hold_the_lists_of_their_learners_and_evaluate_those() -> None:
     """Of other lists they hold the first hypothesis."""
     whole = task_of(learnable(2, empty=[3]), "bleu")
@@ -170,17 +269,36 @@ def test_workers_hold_the_lists_of_their_learners_and_evaluate_those() -> None:
         assert task.evaluate(weights) == whole.evaluate(weights)
         assert np.array_equal(task.chosen(weights), whole.chosen(weights))
     assert [names.count("_chosen") for names in engine.asked] == [6, 6]
+    assert np.array_equal(task.best(START), whole.spaces.best(START))
     task.release()
     assert task.evaluate(START) == whole.evaluate(START)
-    assert [names.count("_chosen") for names in engine.asked] == [1, 0]
+    assert engine.asked == [["_sums"], ["_sums"]]
+
+
+@SPACES
+def test_workers_evaluate_their_shares(spaces: Callable[[Pools], Spaces]) -> None:
+    """Also for a tuner whose lists are all with the first worker."""
+    whole = task_of(spaces(learnable(2, empty=[3])), "bleu")
+    engine = Pickling(3)
+    task = replace(whole, engine=engine)
+    assert [each.size for each in (task.dealt(np.zeros(task.spaces.lines, np.intp)),)] == [3]
+    for weights in (START, -START, np.array([0.0, 0.0, 1.0, 0.0])):
+        assert task.evaluate(weights) == whole.evaluate(weights)
+        assert np.array_equal(task.chosen(weights), whole.chosen(weights))
+        found, wanted = (each.spaces.outputs(each.best(weights)) for each in (task, whole))
+        assert found == wanted
+        assert wanted == whole.spaces.outputs(whole.spaces.best(weights))
+    assert engine.asked == [["_sums", "_chosen", "_best"] * 3] * 3
 
 
 def test_a_whole_run_is_the_same() -> None:
     """Folds, seeds and held-out lists included."""
     lists, heldout = learnable(2), learnable(5)
-    for more in ({"folds": 2}, {"heldout": heldout, "seeds": 2}):
+    many: list[dict[str, Any]] = [{"folds": 2}, {"heldout": heldout, "seeds": 2}]
+    for preset, more in itertools.product(("kbmira", "mert", "risk", "rampion"), many):
+        options = QUICK[preset]
         found, wanted = (
-            tune(lists, "kbmira", "bleu", options={"passes": 4}, start=START, engine=engine, **more)
+            tune(lists, preset, "bleu", options=options, start=START, engine=engine, **more)
             for engine in (Pickling(2), THREADS)
         )
         assert found.weights == wanted.weights

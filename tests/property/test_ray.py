@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 from twins import asking
+from twins.killing import Killing
 from twins.lists import Array, learnable
 from twins.quick import QUICK
 from twins.toy import POOR, make_world
 from twins.training import task_of
 
-from tunesmith import Forests, tune
+from tunesmith import Forests, Pools, tune
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine
 from tunesmith.engines import ray as ray_engine
@@ -27,6 +28,7 @@ from tunesmith.learn.online import with_regime
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
+from tunesmith.spaces import Bins, Spaces
 
 # Not imported here: the engine sets how it is imported.
 if find_spec("ray") is None:
@@ -46,6 +48,17 @@ CASES = {
     "pro": ("pro", None),
     "risk": ("risk", None),
     "rampion": ("rampion", None),
+    "random": ("random", None),
+    "grid": ("grid", None),
+}
+# The questions of each batch tuner on lists, forests or bins: a worker is killed before each.
+QUESTIONS = {
+    ("mert", "lists"): {"_vary", "_open", "_look", "_sums"},
+    ("mert", "forests"): {"_vary", "_open", "_look", "_gather", "_open_other", "drop", "_sums"},
+    ("mert", "bins"): {"_vary", "_open", "_look", "_sample", "_open_other", "drop", "_sums"},
+    ("pro", "lists"): {"_sample", "_losses", "_sums"},
+    ("risk", "forests"): {"_expect", "_stats", "_slopes", "_sums"},
+    ("random", "bins"): {"_sums"},
 }
 
 
@@ -78,11 +91,32 @@ def test_any_number_of_workers_gives_the_weights_of_the_threads(engines: dict[in
             assert engine.replaced == before, (case, engine)
 
 
-def test_forests_give_the_same(engines: dict[int, Ray]) -> None:
-    task = task_of(Forests.of_lists(learnable(2)), "bleu", -5.0, 5.0)
-    for preset in ("mert", "risk"):
-        found, wanted = (epochs(of(preset, None), task, each) for each in (engines[2], THREADS))
-        assert np.array_equal(found, wanted)
+def as_bins(lists: Pools) -> Bins:
+    return Bins.of_lists(lists, (np.arange(lists.sentences) // 2).tolist())
+
+
+SPACES: dict[str, Callable[[Pools], Spaces]] = {
+    "lists": lambda lists: lists,
+    "forests": Forests.of_lists,
+    "bins": as_bins,
+}
+
+
+@pytest.mark.parametrize("kind", ["forests", "bins"])
+def test_forests_and_bins_give_the_same(engines: dict[int, Ray], kind: str) -> None:
+    task = task_of(SPACES[kind](learnable(2, sentences=16)), "bleu", -5.0, 5.0)
+    for preset in ("mert", "risk", "pro", "grid"):
+        wanted = epochs(of(preset, None), task, THREADS)
+        for engine in engines.values():
+            assert np.array_equal(epochs(of(preset, None), task, engine), wanted), (preset, engine)
+
+
+def test_statistics_that_are_no_whole_numbers_give_the_same(engines: dict[int, Ray]) -> None:
+    task = task_of(learnable(2, sentences=20), "column:worth")
+    for preset in ("mert", "risk", "pro", "random"):
+        wanted = epochs(of(preset, None), task, THREADS)
+        for engine in engines.values():
+            assert np.array_equal(epochs(of(preset, None), task, engine), wanted), (preset, engine)
 
 
 def live(folder: Path, **more: Any) -> Live:
@@ -196,6 +230,27 @@ def test_runs_whose_workers_are_killed_end_with_the_same_weights(
     assert np.array_equal(found, wanted)
     assert engine.replaced > before
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("preset", "kind"), QUESTIONS)
+def test_a_worker_killed_before_each_question_changes_no_weight(
+    engines: dict[int, Ray], preset: str, kind: str
+) -> None:
+    """The first time that it is asked, and the third."""
+    tuner, task = of(preset, None), task_of(SPACES[kind](learnable(2)), "bleu", -5.0, 5.0)
+
+    def found(engine: Engine) -> list[tuple[Array, tuple[float, float]]]:
+        chosen = replace(task, engine=engine)
+        return [
+            (epoch.weights, chosen.evaluate(epoch.weights))
+            for epoch in tuner.epochs(chosen, START, 3, None)
+        ]
+
+    engine, before = Killing(engines[2], (0, 2), f"{preset} {kind}"), engines[2].replaced
+    for (weights, reached), (other, wanted) in zip(found(engine), found(THREADS), strict=True):
+        assert np.array_equal(weights, other) and reached == wanted
+    assert set(engine.killed) == set(engine.asked) == QUESTIONS[preset, kind]
+    assert engines[2].replaced >= before + len(engine.killed)
 
 
 def test_a_worker_that_hangs_is_replaced(engines: dict[int, Ray], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from twins.lists import Array, learnable
 from twins.toy import POOR, make_world
 from twins.training import task_of
 
-from tunesmith import tune
+from tunesmith import Forests, tune
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine
 from tunesmith.engines.ray import Ray
@@ -32,6 +32,7 @@ from tunesmith.learn.online import with_regime
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
+from tunesmith.spaces import Bins, Spaces
 
 if find_spec("ray") is None:
     pytest.skip("the extra ray is not installed", allow_module_level=True)
@@ -48,9 +49,13 @@ CASES: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "mira mixed": ("mira", {"passes": 40}, "shards=3,mix=5"),
     "mira apart": ("mira", {"passes": 40}, "shards=3,mix=0"),
     "adagrad mixed": ("adagrad", {"passes": 40, "samples": 300}, "shards=2,mix=3"),
-    "mert": ("mert", {"restarts": 200}, None),
+    "mert": ("mert", {"restarts": 40}, None),
+    "mert on forests": ("mert", {"restarts": 20}, None),
+    "mert on bins": ("mert", {"restarts": 40}, None),
     "pro": ("pro", {"rounds": 40, "samples": 300}, None),
     "risk": ("risk", {"steps": 12}, None),
+    "risk on forests": ("risk", {"steps": 6}, None),
+    "random": ("random", {"tries": 3000}, None),
 }
 
 
@@ -131,18 +136,24 @@ def stations(cluster: Any) -> list[int]:
 
 
 def test_workers_killed_at_random_change_no_weight(cluster: Any, engine: Ray) -> None:
-    task = task_of(learnable(2, sentences=60), "bleu", -5.0, 5.0)
+    lists = learnable(2, sentences=60)
+    bins = Bins.of_lists(lists, (np.arange(60) // 3).tolist())
+    spaces: dict[str, Spaces] = {"forests": Forests.of_lists(lists), "bins": bins}
+    tasks = {
+        name: task_of(spaces.get(name.rpartition(" on ")[2], lists), "bleu", -5.0, 5.0)
+        for name in CASES
+    }
     tuners = {
         name: with_regime(make_tuner(preset, options), regime)
         for name, (preset, options, regime) in CASES.items()
     }
-    wanted = {name: epochs(tuner, task, THREADS) for name, tuner in tuners.items()}
-    assert np.array_equal(epochs(tuners["mert"], task, engine), wanted["mert"])
+    wanted = {name: epochs(tuner, tasks[name], THREADS) for name, tuner in tuners.items()}
+    assert np.array_equal(epochs(tuners["mert"], tasks["mert"], engine), wanted["mert"])
     runs = 0
     with Killer(cluster, 1, 3.0) as killer:
         while killer.kills < KILLS:
             for name, tuner in tuners.items():
-                assert np.array_equal(epochs(tuner, task, engine), wanted[name]), name
+                assert np.array_equal(epochs(tuner, tasks[name], engine), wanted[name]), name
                 runs += 1
     SURVIVED["worker killed"] += killer.kills
     SURVIVED["runs with killed workers"] += runs

@@ -26,12 +26,15 @@ class Pickling:
     workers: int = 1
     asked: list[list[str]] = field(default_factory=list, compare=False)
     """The names of the questions that each worker of the last crew was asked."""
+    given: list[Any] = field(default_factory=list, compare=False)
+    """What the workers of all crews were given."""
 
     def crew(self, share: Any, threads: int) -> Crew:
         """Return workers that were sent the task."""
         self.asked[:] = [[] for _ in range(self.workers)]
         dealt = share.parts(self.workers) if isinstance(share, Dealt) else [share] * self.workers
         workers = [Worker(sent(part), Pool(threads)) for part in dealt]
+        self.given.extend(worker.share for worker in workers)
         return _Apart(workers, self.asked)
 
     def close(self) -> None:

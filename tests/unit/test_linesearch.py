@@ -10,20 +10,18 @@ from twins.lists import Array, Lists, counted
 from twins.training import task_of
 
 from tunesmith import Forests, InputError, Pools, _core
-from tunesmith.engines import Pool, Worker
 from tunesmith.learn.linesearch import (
     FAR,
     GATHERINGS,
     GENERATIONS,
-    LISTED,
     MOST_FEATURES,
     NEAR,
     LineSearch,
     _anywhere,
-    _gather,
     _near,
     _range,
 )
+from tunesmith.spaces.moments import LISTED
 
 
 @pytest.mark.parametrize("wide", [0, 4])
@@ -203,5 +201,4 @@ def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -
         best = found[max(found)]
         lists = lists.merged(forests.listed([last.weights], LISTED, 1))
     assert len(found) > 1, "searches that all end alike"
-    worker = Worker(task, Pool(1))
-    assert np.array_equal(_gather(worker, tuner, [start], 7), best)
+    assert np.array_equal(tuner._on_lists(task, [start], 7), best)

@@ -17,7 +17,7 @@ from twins.training import task_of
 from tunesmith import Pools, _core
 from tunesmith.learn import selectors
 from tunesmith.learn.gains import Gain
-from tunesmith.learn.ranking import Ramp, Ranking, _sample, logistic_regression
+from tunesmith.learn.ranking import Ramp, Ranking, draw, logistic_regression
 from tunesmith.learn.task import Task
 from tunesmith.presets import make_tuner
 
@@ -61,7 +61,9 @@ def test_the_mean_loss_of_rows_and_its_gradient_are_those_of_the_definition(loss
         value, gradient = rows.loss(at, loss, threads)
         assert value == pytest.approx(function(at), rel=1e-12)
         np.testing.assert_allclose(gradient, slope(function, at), rtol=1e-5, atol=1e-8)
-    np.testing.assert_allclose(rows.sizes(), np.sqrt((matrix**2).mean(axis=0)), rtol=1e-12)
+    starts, ids, squares = rows.squares()
+    assert starts[0] == 0 and starts[-1] == len(ids)
+    np.testing.assert_allclose(np.bincount(ids, squares), (matrix**2).sum(axis=0), rtol=1e-12)
 
 
 def test_weights_of_another_length_are_refused() -> None:
@@ -106,14 +108,14 @@ def test_logistic_regression_finds_the_optimum_within_bounds() -> None:
 @pytest.mark.parametrize("held", range(3))
 def test_each_bound_of_logistic_regression_holds_alone(held: int, side: str) -> None:
     """A single bound keeps a weight from its optimum, before anything clips it."""
-    task, rows = sampled()
+    task, _ = sampled()
     (free,) = Ranking(DRAWN, 1, 1.0, l2=0.01).epochs(task, np.zeros(3), 1)
     away = abs(free.weights[held]) / 2 * (1 if side == "lower" else -1)
     bounds = {"lower": np.full(3, -np.inf), "upper": np.full(3, np.inf)}
     bounds[side][held] = free.weights[held] + away
     bounded = replace(task, lower=bounds["lower"], upper=bounds["upper"])
-    bounded.crew.ask(_sample, DRAWN, np.zeros(3), 1, 1, None)
-    found, _ = logistic_regression(bounded, rows.sizes(), np.zeros(3), 0.01)
+    drawn = draw(bounded, DRAWN, np.zeros(3), 1, 1)
+    found, _ = logistic_regression(bounded, drawn, np.zeros(3), 0.01)
     assert found[held] == pytest.approx(bounds[side][held], rel=1e-6)
 
 

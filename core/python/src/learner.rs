@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_search::Weights;
 use tunesmith_solve::{
-    Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, PartCorpus, Pass, Rows,
-    Selector as CoreSelector, Update as CoreUpdate, feature_sizes, mean_loss, sample_rows,
+    BlockRows, Blocks, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed,
+    PartCorpus, Pass, Selector as CoreSelector, Update as CoreUpdate, sample_rows,
 };
 use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
 use tunesmith_text::{Names, Piece};
 
+use crate::blocks::{GivenBlocks, Slopes, blocks_of, slopes};
 use crate::corpus::{Corpus, Spaces, Statistics};
 use crate::decoder::{Decoder, Keeping, Translator};
 use crate::forest::Forests;
@@ -474,19 +475,19 @@ fn gain_of(
 /// Constraint rows, kept where the optimiser's arithmetic is done.
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Constraints {
-    rows: Arc<Rows>,
+    inner: Arc<BlockRows>,
     features: usize,
 }
 
 #[pymethods]
 impl Constraints {
     fn __len__(&self) -> usize {
-        self.rows.len()
+        self.inner.rows.len()
     }
 
     /// The rows as arrays.
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        rows_dict(py, &self.rows)
+        rows_dict(py, &self.inner.rows)
     }
 
     /// Mean loss of the rows and its gradient.
@@ -498,20 +499,45 @@ impl Constraints {
         loss: &str,
         threads: usize,
     ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
-        let loss = loss_of(loss)?;
+        let (loss, weights) = (loss_of(loss)?, self.check(&weights)?);
+        let rows = Arc::clone(&self.inner);
+        let (value, gradient) = threads::run(py, threads, move || rows.mean_loss(&weights, loss))?;
+        Ok((value, gradient.into_pyarray(py)))
+    }
+
+    /// The loss of the rows of each block, divided by `count`, and its gradient.
+    #[pyo3(signature = (weights, loss, count, threads=0))]
+    fn losses<'py>(
+        &self,
+        py: Python<'py>,
+        weights: PyReadonlyArray1<'_, f64>,
+        loss: &str,
+        count: usize,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Slopes<'py>)> {
+        let (loss, weights) = (loss_of(loss)?, self.check(&weights)?);
+        let rows = Arc::clone(&self.inner);
+        let (values, gradient) =
+            threads::run(py, threads, move || rows.losses(&weights, loss, count))?;
+        Ok((values.into_pyarray(py), slopes(py, gradient)))
+    }
+
+    /// The sum of squares of each feature over the rows of each block.
+    #[pyo3(signature = (threads=0))]
+    fn squares<'py>(&self, py: Python<'py>, threads: usize) -> PyResult<Slopes<'py>> {
+        let (rows, features) = (Arc::clone(&self.inner), self.features);
+        let found = threads::run(py, threads, move || rows.squares(features))?;
+        Ok(slopes(py, found))
+    }
+}
+
+impl Constraints {
+    fn check(&self, weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
         let weights = weights.as_slice()?.to_vec();
         if weights.len() != self.features {
             return Err(PyValueError::new_err("weights of another length"));
         }
-        let rows = Arc::clone(&self.rows);
-        let (value, gradient) =
-            threads::run(py, threads, move || mean_loss(&rows, &weights, loss))?;
-        Ok((value, gradient.into_pyarray(py)))
-    }
-
-    /// Root mean square of each feature over the rows.
-    fn sizes<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        feature_sizes(&self.rows, self.features).into_pyarray(py)
+        Ok(weights)
     }
 }
 
@@ -520,21 +546,37 @@ impl Constraints {
 #[pyclass(frozen, module = "tunesmith._core")]
 pub struct Sampler {
     corpus: Arc<dyn CoreCorpus>,
+    blocks: Arc<Blocks>,
+    /// The lines to draw from, by their numbers in the whole corpus.
+    lines: Vec<u32>,
     metric: Py<Metric>,
     features: usize,
 }
 
 #[pymethods]
 impl Sampler {
+    /// `part` has the number of each line in the whole corpus, and how many lines that has.
     #[new]
+    #[pyo3(signature = (pools, table, metric, features, blocks=None, part=None))]
     fn new(
         pools: Spaces<'_>,
         table: Statistics<'_>,
         metric: &Bound<'_, Metric>,
         features: usize,
+        blocks: Option<GivenBlocks>,
+        part: Option<(Vec<u32>, usize)>,
     ) -> PyResult<Self> {
-        let corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-        Ok(Sampler { corpus, metric: metric.clone().unbind(), features })
+        let mut corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
+        let blocks = Arc::new(blocks_of(blocks, corpus.sentences())?);
+        let mut lines: Vec<u32> = (0..corpus.lines() as u32).collect();
+        if let Some((numbers, whole)) = part {
+            if numbers.len() != lines.len() || numbers.iter().any(|&line| line as usize >= whole) {
+                return Err(PyValueError::new_err("a number of the whole for every line"));
+            }
+            corpus = Arc::new(PartCorpus::new(corpus, &numbers, whole));
+            lines = numbers;
+        }
+        Ok(Sampler { corpus, blocks, lines, metric: metric.clone().unbind(), features })
     }
 
     /// The rows that a selector makes under fixed weights; gains are those of sentences alone, or
@@ -567,8 +609,8 @@ impl Sampler {
                 Gain::among(metric.inner(), chosen.as_slice()?.to_vec())
             }
         };
+        let (blocks, order) = (Arc::clone(&self.blocks), self.lines.clone());
         let rows = threads::run(py, threads, move || {
-            let order: Vec<u32> = (0..corpus.lines() as u32).collect();
             let pass = Pass {
                 corpus: corpus.as_ref(),
                 selector: selector.as_ref(),
@@ -577,11 +619,11 @@ impl Sampler {
                 seed,
                 epoch,
             };
-            sample_rows(&pass, &model, &gain)
+            sample_rows(&pass, &model, &gain).map(|rows| BlockRows::new(rows, &blocks))
         })?
         .map_err(fault)?;
         metric.check()?;
-        Ok(Constraints { rows: Arc::new(rows), features: self.features })
+        Ok(Constraints { inner: Arc::new(rows), features: self.features })
     }
 }
 

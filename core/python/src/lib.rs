@@ -2,6 +2,7 @@
 
 mod align;
 mod anchored;
+mod blocks;
 mod contest;
 mod corpus;
 mod decoder;
@@ -51,6 +52,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<search::LineSearch>()?;
     module.add_class::<search::Expectation>()?;
     module.add_class::<search::Walker>()?;
+    module.add_function(wrap_pyfunction!(search::sweep, module)?)?;
+    module.add_function(wrap_pyfunction!(search::worth, module)?)?;
     module.add_function(wrap_pyfunction!(learner::permutation, module)?)?;
     module.add_class::<anchored::Blocks>()?;
     module.add_function(wrap_pyfunction!(anchored::margin_update, module)?)?;

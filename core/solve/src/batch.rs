@@ -2,55 +2,87 @@
 
 use rayon::prelude::*;
 
+use crate::blocks::{Blocks, Sparse, fold};
 use crate::loss::Loss;
 use crate::rows::Rows;
-use crate::scatter::{Scatter, gather};
+use crate::scatter::Scatter;
 
-/// Rows summed into one partial result; fixed, so that the sum does not depend on threads.
-const CHUNK: usize = 4096;
-
-/// Mean loss of the rows at `weights`, and its gradient. Sentences are not told apart: for losses
-/// of single rows.
-pub fn mean_loss(rows: &Rows, weights: &[f64], loss: Loss) -> (f64, Vec<f64>) {
-    // Of a single row they are the same, and each row is its own sentence here.
-    let loss = if loss == Loss::Softmax { Loss::Logistic } else { loss };
-    let count = rows.len().max(1) as f64;
-    let starts: Vec<usize> = (0..rows.len()).step_by(CHUNK).collect();
-    let parts: Vec<(f64, Vec<(u32, f64)>)> = starts
-        .par_iter()
-        .map_init(
-            || (Scatter::new(weights.len()), Vec::with_capacity(CHUNK)),
-            |(scatter, slopes), &start| {
-                let chunk = start..(start + CHUNK).min(rows.len());
-                slopes.clear();
-                slopes.extend(chunk.clone().map(|row| {
-                    let (ids, values) = rows.row(row);
-                    let score: f64 =
-                        ids.iter().zip(values).map(|(&id, x)| weights[id as usize] * x).sum();
-                    score + rows.offsets[row]
-                }));
-                let value = loss.slopes(&rows.gains[chunk.clone()], slopes);
-                for (row, slope) in chunk.zip(slopes.iter()) {
-                    let slope = slope / count;
-                    if slope != 0.0 {
-                        let (ids, values) = rows.row(row);
-                        ids.iter().zip(values).for_each(|(&id, x)| scatter.add(id, slope * x));
-                    }
-                }
-                (value / count, scatter.drain().collect())
-            },
-        )
-        .collect();
-    let value = parts.iter().map(|part| part.0).sum();
-    (value, gather(parts.into_iter().map(|part| part.1), weights.len()))
+/// Rows of the sentences of some blocks.
+pub struct BlockRows {
+    pub rows: Rows,
+    /// Where the rows of each block end.
+    ends: Vec<usize>,
 }
 
-/// Root mean square of each feature over the rows: the natural unit of its weight's inverse.
-pub fn feature_sizes(rows: &Rows, features: usize) -> Vec<f64> {
-    let mut squares = vec![0.0; features];
-    for (&id, value) in rows.ids.iter().zip(&rows.values) {
-        squares[id as usize] += value * value;
+impl BlockRows {
+    /// The rows are in the order of their groups, which are sentences.
+    pub fn new(rows: Rows, blocks: &Blocks) -> Self {
+        let end = |block: usize| {
+            let after = blocks.range(block).end as u32;
+            rows.groups.partition_point(|&group| group < after)
+        };
+        let ends = (0..blocks.len()).map(end).collect();
+        BlockRows { rows, ends }
     }
-    let count = rows.len().max(1) as f64;
-    squares.iter().map(|square: &f64| (square / count).sqrt()).collect()
+
+    fn range(&self, block: usize) -> std::ops::Range<usize> {
+        block.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[block]
+    }
+
+    /// The loss of the rows of each block and its gradient, divided by the number of rows of all
+    /// workers. Sentences are not told apart: for losses of single rows.
+    pub fn losses(&self, weights: &[f64], loss: Loss, count: usize) -> (Vec<f64>, Sparse) {
+        // Of a single row they are the same, and each row is its own sentence here.
+        let loss = if loss == Loss::Softmax { Loss::Logistic } else { loss };
+        let (rows, count) = (&self.rows, count.max(1) as f64);
+        let parts: Vec<(f64, Vec<(u32, f64)>)> = (0..self.ends.len())
+            .into_par_iter()
+            .map_init(
+                || (Scatter::new(weights.len()), Vec::new()),
+                |(scatter, slopes), block| {
+                    let chunk = self.range(block);
+                    slopes.clear();
+                    slopes.extend(chunk.clone().map(|row| {
+                        let (ids, values) = rows.row(row);
+                        let score: f64 =
+                            ids.iter().zip(values).map(|(&id, x)| weights[id as usize] * x).sum();
+                        score + rows.offsets[row]
+                    }));
+                    let value = loss.slopes(&rows.gains[chunk.clone()], slopes);
+                    for (row, slope) in chunk.zip(slopes.iter()) {
+                        let slope = slope / count;
+                        if slope != 0.0 {
+                            let (ids, values) = rows.row(row);
+                            ids.iter().zip(values).for_each(|(&id, x)| scatter.add(id, slope * x));
+                        }
+                    }
+                    (value / count, scatter.drain().collect())
+                },
+            )
+            .collect();
+        let (values, slopes): (Vec<f64>, Vec<_>) = parts.into_iter().unzip();
+        (values, Sparse::collect(slopes))
+    }
+
+    /// Mean loss of the rows at `weights`, and its gradient.
+    pub fn mean_loss(&self, weights: &[f64], loss: Loss) -> (f64, Vec<f64>) {
+        let (values, slopes) = self.losses(weights, loss, self.rows.len());
+        (fold(&values, 1)[0], slopes.sum(weights.len()))
+    }
+
+    /// The sum of squares of each feature over the rows of each block.
+    pub fn squares(&self, features: usize) -> Sparse {
+        let block = |scatter: &mut Scatter, block: usize| {
+            for row in self.range(block) {
+                let (ids, values) = self.rows.row(row);
+                ids.iter().zip(values).for_each(|(&id, x)| scatter.add(id, x * x));
+            }
+            scatter.drain().collect()
+        };
+        let parts: Vec<Vec<(u32, f64)>> = (0..self.ends.len())
+            .into_par_iter()
+            .map_init(|| Scatter::new(features), block)
+            .collect();
+        Sparse::collect(parts)
+    }
 }

@@ -1,6 +1,7 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
 mod batch;
+mod blocks;
 mod consensus;
 mod corpus;
 mod expect;
@@ -20,17 +21,18 @@ mod select;
 pub mod update;
 mod violation;
 
-pub use batch::{feature_sizes, mean_loss};
+pub use batch::BlockRows;
+pub use blocks::{Blocks, Sparse, fold};
 pub use consensus::{consensus, forest_consensus};
 pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
 pub use expect::forest_expect;
 pub use gain::{Gain, GainKind, GainScale, Worth};
-pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
+pub use line::{Breaks, ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
 pub use oracle::{forest_oracle, oracle};
 pub use pass::{Observed, Pass, sample_rows};
-pub use risk::{Expect, Objective, expected_gain};
+pub use risk::{Expect, Objective, Probabilities, RowWorth, corpus_worth, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};
 pub use select::{

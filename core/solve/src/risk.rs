@@ -1,9 +1,10 @@
-//! Expected gain (Smith & Eisner 2006) and its gradient.
+//! Probabilities gain (Smith & Eisner 2006) and its gradient.
 
 use rayon::prelude::*;
 use tunesmith_metric::Metric;
 
-use crate::scatter::{Scatter, gather};
+use crate::blocks::{Blocks, Sparse, fold};
+use crate::scatter::Scatter;
 
 /// What the expectation is taken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,56 +33,116 @@ pub trait Expect: Send + Sync {
     fn weigh(&self, sentence: usize, shares: &[f64], factors: &[f64], sum: &mut Scatter);
 }
 
-/// Sentences summed into one partial result; fixed, so that the sum does not depend on threads.
-const CHUNK: usize = 64;
-
 /// Value and gradient of the expected gain at `weights` under `p ∝ exp(α s)`.
 pub fn expected_gain(
     spaces: &dyn Expect,
     metric: &dyn Metric,
+    blocks: &Blocks,
     weights: &[f64],
     alpha: f64,
     objective: Objective,
 ) -> (f64, Vec<f64>) {
-    let sentences: Vec<usize> =
-        (0..spaces.sentences()).filter(|&sentence| !spaces.of(sentence).is_empty()).collect();
-    let count = sentences.len().max(1) as f64;
-    let chunks: Vec<Chunk> = sentences
-        .par_chunks(CHUNK)
-        .map(|chunk| Chunk::new(spaces, metric.width(), weights, alpha, chunk))
-        .collect();
-    // Per unit of each statistic: its worth to the corpus gain.
+    let found = Probabilities::new(spaces, metric.width(), blocks, weights, alpha);
     let (corpus, worth) = match objective {
-        Objective::Sentence => (None, Vec::new()),
+        Objective::Sentence => (None, RowWorth::Sentence(found.count())),
         Objective::Corpus => {
-            let mut expected = vec![0.0; metric.width()];
-            for chunk in &chunks {
-                expected.iter_mut().zip(&chunk.stats).for_each(|(sum, value)| *sum += value);
-            }
-            (Some(metric.gain(&expected)), derivative(metric, &expected))
+            let (gain, worth) = corpus_worth(metric, &found.stats());
+            (Some(gain), RowWorth::Corpus(worth))
         }
     };
-    let worth_of = |row: &[f64]| match objective {
-        Objective::Sentence => metric.sentence_gain(row) / count,
-        Objective::Corpus => row.iter().zip(&worth).map(|(value, worth)| value * worth).sum(),
-    };
-    let parts: Vec<(f64, Vec<(u32, f64)>)> = sentences
-        .par_chunks(CHUNK)
-        .zip(&chunks)
-        .map_init(
-            || Scatter::new(weights.len()),
-            |scatter, (sentences, chunk)| {
-                chunk.gradient(spaces, metric.width(), alpha, sentences, &worth_of, scatter)
-            },
-        )
-        .collect();
-    let value = parts.iter().map(|part| part.0).sum();
-    let gradient = gather(parts.into_iter().map(|part| part.1), weights.len());
-    (corpus.unwrap_or(value), gradient)
+    let (values, slopes) = found.slopes(spaces, metric, &worth);
+    (corpus.unwrap_or_else(|| fold(&values, 1)[0]), slopes.sum(weights.len()))
+}
+
+/// What a row of statistics is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowWorth {
+    /// The gain of the sentence alone, divided by the number of sentences of the corpus.
+    Sentence(usize),
+    /// Per unit of each statistic, its worth to the gain of the corpus.
+    Corpus(Vec<f64>),
+}
+
+impl RowWorth {
+    fn of(&self, metric: &dyn Metric, row: &[f64]) -> f64 {
+        match self {
+            RowWorth::Sentence(count) => metric.sentence_gain(row) / (*count).max(1) as f64,
+            RowWorth::Corpus(worth) => {
+                row.iter().zip(worth).map(|(value, worth)| value * worth).sum()
+            }
+        }
+    }
+}
+
+/// The gain of the corpus whose statistics are the sum of these, a row for each block, and what each
+/// statistic is worth to it.
+pub fn corpus_worth(metric: &dyn Metric, stats: &[f64]) -> (f64, Vec<f64>) {
+    let expected = fold(stats, metric.width());
+    (metric.gain(&expected), derivative(metric, &expected))
+}
+
+/// Probabilities of all hypotheses of a corpus, or of some of its blocks.
+pub struct Probabilities {
+    chunks: Vec<Chunk>,
+    weights: Vec<f64>,
+    alpha: f64,
+}
+
+impl Probabilities {
+    pub fn new(
+        spaces: &dyn Expect,
+        width: usize,
+        blocks: &Blocks,
+        weights: &[f64],
+        alpha: f64,
+    ) -> Self {
+        let chunk = |block: usize| {
+            let sentences = blocks.range(block).filter(|&at| !spaces.of(at).is_empty()).collect();
+            Chunk::new(spaces, width, weights, alpha, sentences)
+        };
+        let chunks = (0..blocks.len()).into_par_iter().map(chunk).collect();
+        Probabilities { chunks, weights: weights.to_vec(), alpha }
+    }
+
+    /// Whether these are the probabilities under some weights.
+    pub fn is_at(&self, weights: &[f64], alpha: f64) -> bool {
+        self.alpha == alpha && self.weights == weights
+    }
+
+    /// The number of sentences that have hypotheses.
+    pub fn count(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.sentences.len()).sum()
+    }
+
+    /// Probabilities statistics, a row for each block.
+    pub fn stats(&self) -> Vec<f64> {
+        self.chunks.iter().flat_map(|chunk| chunk.stats.iter().copied()).collect()
+    }
+
+    /// The expected worth of each block, and its gradient.
+    pub fn slopes(
+        &self,
+        spaces: &dyn Expect,
+        metric: &dyn Metric,
+        worth: &RowWorth,
+    ) -> (Vec<f64>, Sparse) {
+        let worth_of = |row: &[f64]| worth.of(metric, row);
+        let parts: Vec<(f64, Vec<(u32, f64)>)> = self
+            .chunks
+            .par_iter()
+            .map_init(
+                || Scatter::new(self.weights.len()),
+                |sum, chunk| chunk.gradient(spaces, metric.width(), self.alpha, &worth_of, sum),
+            )
+            .collect();
+        let (values, slopes): (Vec<f64>, Vec<_>) = parts.into_iter().unzip();
+        (values, Sparse::collect(slopes))
+    }
 }
 
 /// Probabilities of the hypotheses of some sentences, and their expected statistics.
 struct Chunk {
+    sentences: Vec<usize>,
     shares: Vec<Vec<f64>>,
     stats: Vec<f64>,
 }
@@ -92,11 +153,11 @@ impl Chunk {
         width: usize,
         weights: &[f64],
         alpha: f64,
-        sentences: &[usize],
+        sentences: Vec<usize>,
     ) -> Self {
-        let mut chunk = Chunk { shares: Vec::new(), stats: vec![0.0; width] };
+        let mut chunk = Chunk { sentences, shares: Vec::new(), stats: vec![0.0; width] };
         let mut row_mass = Vec::new();
-        for &sentence in sentences {
+        for &sentence in &chunk.sentences {
             let (of, rows) = (spaces.of(sentence), spaces.rows(sentence));
             let shares = spaces.shares(sentence, weights, alpha);
             row_mass.clear();
@@ -112,18 +173,17 @@ impl Chunk {
         chunk
     }
 
-    /// Expected worth and its gradient.
+    /// Probabilities worth and its gradient.
     fn gradient(
         &self,
         spaces: &dyn Expect,
         width: usize,
         alpha: f64,
-        sentences: &[usize],
         worth_of: &impl Fn(&[f64]) -> f64,
         scatter: &mut Scatter,
     ) -> (f64, Vec<(u32, f64)>) {
         let mut value = 0.0;
-        for (&sentence, shares) in sentences.iter().zip(&self.shares) {
+        for (&sentence, shares) in self.sentences.iter().zip(&self.shares) {
             let of = spaces.of(sentence);
             let mass = &shares[shares.len() - of.len()..];
             let worths: Vec<f64> =

@@ -31,12 +31,3 @@ impl Scatter {
         })
     }
 }
-
-/// The sum of partial sums, in their order.
-pub fn gather(parts: impl IntoIterator<Item = Vec<(u32, f64)>>, features: usize) -> Vec<f64> {
-    let mut total = vec![0.0; features];
-    for (id, value) in parts.into_iter().flatten() {
-        total[id as usize] += value;
-    }
-    total
-}

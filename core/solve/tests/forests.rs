@@ -9,8 +9,8 @@ use common::{FEATURES, forests_without_ties};
 use proptest::prelude::*;
 use tunesmith_metric::{Bleu, Metric, PlainLists, text_stats, text_table};
 use tunesmith_solve::{
-    Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Objective, Worth,
-    consensus, expected_gain, forest_consensus, forest_expect,
+    Blocks, Corpus, ForestCorpus, ForestSearch, LineSearch, ListCorpus, ListSearch, Objective,
+    Worth, consensus, expected_gain, forest_consensus, forest_expect,
 };
 use tunesmith_space::{
     Agreement, Among, Forest, Forests, Hypothesis, Pools, PoolsBuilder, Reach, counted,
@@ -106,12 +106,13 @@ proptest! {
         let forests = corpus(forests);
         let references = references(forests.forests.len());
         let lists = list_corpus(forests.lists(&here, usize::MAX, false), &references);
-        let lists = ListSearch::new(lists.pools, lists.table, Arc::new(Bleu::default()), &[0, 2]);
+        let (blocks, bleu) = (Blocks::whole(references.len()), Arc::new(Bleu::default()));
+        let lists = ListSearch::new(lists.pools, lists.table, bleu, blocks.clone(), &[0, 2]);
         let search = Arc::new(forest_corpus(&forests, &references, Reach::default()));
-        let search = ForestSearch::new(search, &[0, 2]);
+        let search = ForestSearch::new(search, blocks, &[0, 2]);
         prop_assert_eq!((search.axes(), lists.axes()), (2, 2));
         let (walker, twin) = (search.walker(here.clone()), lists.walker(here.clone()));
-        prop_assert_eq!(walker.gain(), twin.gain());
+        prop_assert_eq!(search.gain(&walker), lists.gain(&twin));
         let range = if bounded { (-0.7, 1.1) } else { EVERYWHERE };
         let (found, wanted) = (
             search.direction(&walker, &direction, range),
@@ -135,9 +136,10 @@ proptest! {
         let references = references(pools.sentences());
         let forests = Forests::of_lists(&pools);
         let lists = list_corpus(pools, &references);
-        let lists = ListSearch::new(lists.pools, lists.table, Arc::new(Bleu::default()), &[0, 1]);
+        let (blocks, bleu) = (Blocks::whole(references.len()), Arc::new(Bleu::default()));
+        let lists = ListSearch::new(lists.pools, lists.table, bleu, blocks.clone(), &[0, 1]);
         let search = Arc::new(forest_corpus(&forests, &references, Reach::default()));
-        let search = ForestSearch::new(search, &[0, 1]);
+        let search = ForestSearch::new(search, blocks, &[0, 1]);
         let here = here.map(|value| f64::from(value) / 4.0).to_vec();
         let (walker, twin) = (search.walker(here.clone()), lists.walker(here));
         prop_assert_eq!(
@@ -192,11 +194,12 @@ proptest! {
         let forest = forest_corpus(&forests, &references, Reach { list: 1, pops: usize::MAX });
         let forest = forest_expect(&forest, &near);
         let objective = if whole { Objective::Corpus } else { Objective::Sentence };
+        let (bleu, blocks) = (Bleu::default(), Blocks::whole(references.len()));
         let gain = |weights: &[f64]| {
-            expected_gain(forest.as_ref(), &Bleu::default(), weights, alpha, objective)
+            expected_gain(forest.as_ref(), &bleu, &blocks, weights, alpha, objective)
         };
         let (found, gradient) = gain(&here);
-        let (wanted, other) = expected_gain(&lists, &Bleu::default(), &here, alpha, objective);
+        let (wanted, other) = expected_gain(&lists, &bleu, &blocks, &here, alpha, objective);
         prop_assert!((found - wanted).abs() < 1e-6, "{found} {wanted}");
         for (place, (found, wanted)) in gradient.iter().zip(&other).enumerate() {
             // Lists have sums of features in single precision.
@@ -226,10 +229,10 @@ proptest! {
         let forest = forest_corpus(&forests, &references, Reach { list: 1, pops });
         let forest = forest_expect(&forest, &[0.0; 2]);
         let objective = if whole { Objective::Corpus } else { Objective::Sentence };
-        let bleu = Bleu::default();
+        let (bleu, blocks) = (Bleu::default(), Blocks::whole(references.len()));
         prop_assert_eq!(
-            expected_gain(forest.as_ref(), &bleu, &here, alpha, objective),
-            expected_gain(&lists, &bleu, &here, alpha, objective)
+            expected_gain(forest.as_ref(), &bleu, &blocks, &here, alpha, objective),
+            expected_gain(&lists, &bleu, &blocks, &here, alpha, objective)
         );
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tunesmith_metric::{Metric, Ratio, TableBuilder};
-use tunesmith_solve::{LineSearch, ListSearch};
+use tunesmith_solve::{Blocks, Breaks, LineSearch, ListSearch, fold};
 use tunesmith_space::{Hypothesis, PoolsBuilder};
 
 const ERRORS: Ratio = Ratio { scale: 100.0, higher: false };
@@ -13,6 +13,11 @@ const ERRORS: Ratio = Ratio { scale: 100.0, higher: false };
 type List = Vec<([i8; 2], u8)>;
 
 fn search_of(lists: &[List]) -> ListSearch {
+    part_of(lists, Blocks::whole(lists.len()), 1.0)
+}
+
+/// The lists of some blocks; an error counts so much.
+fn part_of(lists: &[List], blocks: Blocks, error: f64) -> ListSearch {
     let mut builder = PoolsBuilder::default();
     let ids = [builder.names.intern("a"), builder.names.intern("b")];
     let mut table = TableBuilder::new(2);
@@ -21,12 +26,12 @@ fn search_of(lists: &[List]) -> ListSearch {
         for (values, errors) in list {
             let features = [(ids[0], f32::from(values[0])), (ids[1], f32::from(values[1]))];
             builder.push(Hypothesis { features: &features, ..Hypothesis::default() });
-            table.push(&[f64::from(*errors), 10.0]);
+            table.push(&[error * f64::from(*errors), 10.0]);
         }
         table.close();
     }
     let (pools, table) = (Arc::new(builder.finish()), Arc::new(table.finish()));
-    ListSearch::new(pools, table, Arc::new(ERRORS), &ids)
+    ListSearch::new(pools, table, Arc::new(ERRORS), blocks, &ids)
 }
 
 /// Corpus gain from the definition: the first of the best-scoring of each list.
@@ -62,7 +67,7 @@ proptest! {
         let search = search_of(&lists);
         let weights = start.map(|value| f64::from(value) / 4.0);
         let mut walker = search.walker(weights.to_vec());
-        prop_assert_eq!(walker.gain(), gain_at(&lists, weights));
+        prop_assert_eq!(search.gain(&walker), gain_at(&lists, weights));
         let bounds = if bounded {
             (weights[axis] - 0.375, weights[axis] + 1.125)
         } else {
@@ -84,7 +89,7 @@ proptest! {
             }
         }
         search.move_axis(&mut walker, axis, found.step);
-        prop_assert_eq!(walker.gain(), found.gain);
+        prop_assert_eq!(search.gain(&walker), found.gain);
         prop_assert_eq!(walker.weights()[axis], weights[axis] + found.step);
     }
 
@@ -102,6 +107,44 @@ proptest! {
             search.direction(&walker, &direction, everywhere)
         );
         prop_assert_eq!(search.direction(&walker, &[0.0; 2], everywhere).step, 0.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn breakpoints_of_parts_are_swept_as_those_of_the_whole(
+        lists in lists(), start in [-8i8..9, -8i8..9], axis in 0usize..2, parts in 1usize..4,
+    ) {
+        // Sums of tenths depend on their order.
+        let error = 0.1;
+        let weights = start.map(|value| f64::from(value) / 4.0).to_vec();
+        let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+        let whole = part_of(&lists, Blocks::whole(lists.len()), error);
+        let wanted = whole.axis(&whole.walker(weights.clone()), axis, everywhere);
+        // Each list is a block here, and list n is in part n modulo parts.
+        let mut all = Breaks { left: vec![0.0; 2 * lists.len()], ..Breaks::default() };
+        let mut sums = vec![0.0; 2 * lists.len()];
+        for part in (0..parts).rev() {
+            let held: Vec<usize> = (part..lists.len()).step_by(parts).collect();
+            let own: Vec<List> = held.iter().map(|&list| lists[list].clone()).collect();
+            let numbers = held.iter().map(|&list| list as u32).collect();
+            let blocks = Blocks::new((1..=held.len()).collect(), numbers).expect("these fit");
+            let search = part_of(&own, blocks, error);
+            let walker = search.walker(weights.clone());
+            let found = search.axis_breaks(&walker, axis, everywhere);
+            for (place, &list) in held.iter().enumerate() {
+                let (own, row) = (2 * place..2 * place + 2, 2 * list..2 * list + 2);
+                sums[row.clone()].copy_from_slice(&walker.sums()[own.clone()]);
+                all.left[row].copy_from_slice(&found.left[own]);
+            }
+            all.at.extend(found.at);
+            all.sentences.extend(found.sentences);
+            all.differences.extend(found.differences);
+        }
+        let here = ERRORS.gain(&fold(&sums, 2));
+        prop_assert_eq!(all.best(&ERRORS, &sums, here, everywhere), wanted);
     }
 }
 

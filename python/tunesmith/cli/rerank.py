@@ -32,7 +32,6 @@ from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import fingerprint
 from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
-from tunesmith.learn.linesearch import LineSearch
 from tunesmith.learn.online import Online
 from tunesmith.learn.task import Tuner
 from tunesmith.learn.untuned import CONSENSUS
@@ -312,8 +311,7 @@ def tune(
 def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
     """Raise for more workers than a tuner can use on saved lists."""
     wanted = engine.workers if isinstance(engine, Ray) else None
-    # The points of a line search go to any number of workers.
-    if wanted is None or isinstance(tuner, LineSearch):
+    if wanted is None or getattr(tuner, "shared", False):
         return
     learners = tuner.regime.shards if isinstance(tuner, Online) else 1
     if wanted > learners:
@@ -321,7 +319,7 @@ def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
             f"--workers {wanted}, but the tuner keeps only {learners} busy",
             remedy=f"give --regime shards={wanted}"
             if isinstance(tuner, Online)
-            else "leave --workers out: of the batch tuners, only mert shares work on saved lists",
+            else "leave --workers out: this tuner learns at one worker",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import ClassVar
 
 import numpy as np
@@ -12,16 +12,19 @@ import numpy as np
 from tunesmith.learn.task import Epoch, SavedState, State, Task
 from tunesmith.weights import Vector
 
+# Points that workers are asked about at a time.
+TOGETHER = 32
+
 
 def _keep_best(
     task: Task, candidates: Iterator[Vector], best: Vector, gain: float
 ) -> tuple[Vector, float, int]:
     tried = 0
-    for weights in candidates:
-        tried += 1
-        reached = task.evaluate(weights)[1]
-        if reached > gain:
-            best, gain = weights, reached
+    while several := list(islice(candidates, TOGETHER)):
+        tried += len(several)
+        for weights, reached in zip(several, task.gains(several), strict=True):
+            if reached > gain:
+                best, gain = weights, reached
     return best, gain, tried
 
 
@@ -48,6 +51,7 @@ class RandomSearch:
     tries: int = 1000
     epochs_: int = 10
     scale_free: ClassVar[bool] = True
+    shared: ClassVar[bool] = True
     KERNEL: ClassVar[str] = "core/space/src/pools.rs"
 
     def epochs(
@@ -84,6 +88,7 @@ class Grid:
     budget: int = 5000
     rounds: int = 5
     scale_free: ClassVar[bool] = True
+    shared: ClassVar[bool] = True
     KERNEL: ClassVar[str] = "core/space/src/pools.rs"
 
     def epochs(

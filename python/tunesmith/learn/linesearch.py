@@ -7,23 +7,24 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tunesmith import _core
-from tunesmith.engines import Threads, Worker, begins, reads
+from tunesmith.engines import Worker
 from tunesmith.errors import InputError
+from tunesmith.learn.climbing import WHOLE, Field, Path, Search, drop, share_of
+from tunesmith.learn.shares import Numbers, Share
 from tunesmith.learn.task import Epoch, SavedState, State, Task
-from tunesmith.spaces.moments import Within
+from tunesmith.spaces import Pools
+from tunesmith.spaces.moments import LISTED
 from tunesmith.weights import Vector
-
-Climbed = tuple[Vector, float, int]
 
 # Line search looks along each axis in turn; past this many a gradient tuner is the right tool.
 MOST_FEATURES = 1000
 # The share of bins that stand for all in the search from points.
 SHARE = 0.2
-# Number of strings that represent a forest in the search from points, and how often more are added.
-LISTED, GATHERINGS = 100, 4
+# How often strings are added to the lists that represent forests in the search from points.
+GATHERINGS = 4
+# What workers keep beside the task.
+SAMPLED, GATHERED = "sampled", "gathered"
 # Restarts are drawn in this many groups, each around the best point so far, at a distance between
 # NEAR and FAR times the size of that point.
 GENERATIONS = 3
@@ -59,6 +60,7 @@ class LineSearch:
     most_moves: int = 200
     wide: int = 0
     scale_free: ClassVar[bool] = True
+    shared: ClassVar[bool] = True
     KERNEL: ClassVar[str] = "core/solve/src/line/mod.rs"
 
     def epochs(
@@ -70,19 +72,18 @@ class LineSearch:
                 f"MERT over {np.count_nonzero(task.free)} features would take very long",
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
+        whole = Field.open(task, WHOLE, start)
         if not task.spaces.flat or task.spaces.binned:
             least = max(self.tolerance, self.coarse) if self._others else self.tolerance
-            yield from replace(self, tolerance=least)._in_two_climbs(task, start, seed, state)
+            yield from replace(self, tolerance=least)._in_two_climbs(whole, start, seed, state)
         else:
-            yield from self._from_many_points(task, start, seed, state)
+            yield from self._from_many_points(whole, start, seed, state)
 
     def _from_many_points(
-        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+        self, field: Field, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
         """Climb from the start weights and from other points."""
-        # Every worker climbs.
-        task.crew.ask_all(_open, [(start,)] * task.crew.size)
-        best, gain, done = task.clip(start), -np.inf, 0
+        best, gain, done = field.task.clip(start), -np.inf, 0
         if state is not None:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
             done = int(state["done"][0])
@@ -94,8 +95,7 @@ class LineSearch:
             numbers = generation[max(done - before, 0) :].tolist()
             if numbers and before > 0 and done <= before:
                 base = best
-            points = [(self, start, base if number else None, seed, number) for number in numbers]
-            climbs = task.crew.map(_climb, points)
+            climbs = field.climbs([self._from(field, start, base, seed, n) for n in numbers])
             for place, (weights, reached, moves) in enumerate(climbs, max(done, before)):
                 if reached > gain:
                     best, gain = weights, reached
@@ -109,16 +109,26 @@ class LineSearch:
                 yield Epoch(place + 1, best, now, facts, place == self._others)
             before += len(generation)
 
+    def _from(self, field: Field, start: Vector, base: Vector, seed: int, number: int) -> _Climb:
+        """Return the climb of a number: from the start weights, or from a point around `base`."""
+        rng = np.random.default_rng([seed, number])
+        point = field.task.clip(start)
+        if number:
+            drawn = _anywhere if number > self.restarts else _near
+            there = field.task.clip(drawn(base, field.spread, rng))
+            point = np.where(field.moving, there, point)
+        return _Climb(self, point, rng)
+
     @property
     def _others(self) -> int:
         """The number of points beside the start weights."""
         return self.restarts + self.wide
 
     def _in_two_climbs(
-        self, task: Task, start: Vector, seed: int, state: SavedState | None
+        self, field: Field, start: Vector, seed: int, state: SavedState | None
     ) -> Iterator[Epoch]:
         """Climb from the start weights, then from the best point that smaller searches found."""
-        task.crew.ask(_open, start)
+        task = field.task
         best, gain, done = task.clip(start), -np.inf, 0
         if state is not None:
             best, gain = np.array(state["weights"]), float(state["gain"][0])
@@ -126,9 +136,10 @@ class LineSearch:
         for number in range(done, 2 if self._others else 1):
             point = task.clip(start)
             if number:
-                look = _sample if task.spaces.binned else _gather
-                point = task.crew.ask(look, self, [point, best], seed)
-            weights, reached, moves = task.crew.ask(_climb, self, point, None, seed, number)
+                look = self._on_some if task.spaces.binned else self._on_lists
+                point = task.clip(look(task, [point, best], seed))
+            climb = _Climb(self, point, np.random.default_rng([seed, number]))
+            ((weights, reached, moves),) = field.climbs([climb])
             if reached > gain:
                 best, gain = weights, reached
             now: State = {
@@ -139,116 +150,99 @@ class LineSearch:
             last = number == (1 if self._others else 0)
             yield Epoch(number + 1, best, now, {"updates": moves, "reached": reached}, last)
 
-    def climb(
-        self,
-        task: Task,
-        search: _core.LineSearch,
-        free: npt.NDArray[np.int64],
-        point: Vector,
-        rng: np.random.Generator,
-    ) -> Climbed:
-        """Return where a climb from a point ends, the gain there, and the number of moves."""
-        walker = search.walker(point)
-        moves = 0
-        while moves < self.most_moves and len(free):
-            here = walker.gain
-            for axis in rng.permutation(len(free)).tolist():
-                feature = free[axis]
-                step, gain = walker.axis(axis, task.lower[feature], task.upper[feature])
-                if gain > walker.gain:
-                    walker.move_axis(axis, step)
-                    moves += 1
-            for _ in range(self.directions):
-                direction = np.zeros(len(point))
-                direction[free] = rng.normal(size=len(free))
-                step, gain = walker.direction(direction, *_range(task, walker.weights, direction))
-                if gain > walker.gain:
-                    walker.move_to(walker.weights + step * direction)
-                    moves += 1
-            # Compute all scores again: the reported gain must be that of these very weights.
-            walker.move_to(_tidy(task, walker.weights))
-            if walker.gain - here < self.tolerance:
-                break
-        return walker.weights, walker.gain, moves
+    def _on_lists(self, task: Task, points: Sequence[Vector], seed: int) -> Vector:
+        """Search on lists of the forests' strings; return the point that is best on the forests.
+
+        Lists of the strings that are best at some points overestimate the gain elsewhere. So each
+        search adds the strings that are best where it ended.
+        """
+        task.shares.ask(_gather, points, True)
+        best, gain = points[-1], -np.inf
+        for number in range(GATHERINGS):
+            lists = Field.open(task, GATHERED, best)
+            *_, last = self._from_many_points(lists, best, seed + 1000 * number)
+            reached = task.evaluate(last.weights)[1]
+            if reached > gain:
+                best, gain = last.weights, reached
+            if number + 1 < GATHERINGS:
+                task.shares.ask(_gather, [last.weights], False)
+        task.shares.ask(drop, GATHERED)
+        return best
+
+    def _on_some(self, task: Task, points: Sequence[Vector], seed: int) -> Vector:
+        """Return the point that is best on all bins, of searches on a share of the bins."""
+        count = len(task.spaces.groups)
+        drawn = np.random.default_rng(seed).permutation(count)
+        task.shares.ask(_sample, drawn[: max(1, round(SHARE * count))])
+        best, gain = points[-1], task.evaluate(points[-1])[1]
+        part = Field.open(task, SAMPLED, best)
+        reached = -np.inf
+        for epoch in self._from_many_points(part, best, seed):
+            if epoch.facts["reached"] > reached:
+                reached = epoch.facts["reached"]
+                here = task.evaluate(epoch.weights)[1]
+                if here > gain:
+                    best, gain = epoch.weights, here
+        task.shares.ask(drop, SAMPLED)
+        return best
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """The hypotheses of a worker as lines, and how their features vary."""
+class _Climb:
+    """Coordinate ascent from a point."""
 
-    search: _core.LineSearch
-    moving: npt.NDArray[np.bool_]
-    """Which weights are searched: those of features that never vary change no choice."""
-    spread: Vector
+    tuner: LineSearch
+    point: Vector
+    rng: np.random.Generator
 
-
-@begins
-def _open(worker: Worker, start: Vector) -> None:
-    """Prepare the worker for climbs."""
-    task: Task = worker.share
-    within = Within(task.spaces.listed([start], LISTED, task.threads))
-    moving = task.free & (within.variances() > 0.0)
-    free = np.flatnonzero(moving).tolist()
-    search = _core.LineSearch(task.spaces.core, task.table, task.metric.native, free, task.threads)
-    worker.kept["lines"] = _Lines(search, moving, within.spread())
-
-
-@reads
-def _climb(
-    worker: Worker,
-    tuner: LineSearch,
-    start: Vector,
-    base: Vector | None,
-    seed: int,
-    number: int,
-) -> Climbed:
-    """Climb from the start weights, or from a point around `base`."""
-    task: Task = worker.share
-    lines: _Lines = worker.kept["lines"]
-    rng = np.random.default_rng([seed, number])
-    point = task.clip(start)
-    if base is not None:
-        drawn = _anywhere if number > tuner.restarts else _near
-        point = np.where(lines.moving, task.clip(drawn(base, lines.spread, rng)), point)
-    return tuner.climb(task, lines.search, np.flatnonzero(lines.moving), point, rng)
-
-
-@reads
-def _gather(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
-    """Search on lists of the forests' strings; return the point that is best on the forests.
-
-    Lists of the strings that are best at some points overestimate the gain elsewhere. So each
-    search adds the strings that are best where it ended.
-    """
-    task: Task = worker.share
-    lists = task.spaces.listed(points, LISTED, task.threads)
-    best, gain = points[-1], -np.inf
-    for number in range(GATHERINGS):
-        on_lists = replace(task, spaces=lists, engine=Threads())
-        *_, last = tuner._from_many_points(on_lists, best, seed + 1000 * number)
-        on_lists.release()
-        reached = task.evaluate(last.weights)[1]
-        if reached > gain:
-            best, gain = last.weights, reached
-        lists = lists.merged(task.spaces.listed([last.weights], LISTED, task.threads))
-    return best
+    def search(self, task: Task, free: Numbers) -> Search:
+        """Ask for lines to be searched; return where the climb ends, the gain there, and the
+        number of moves."""
+        tuner, rng = self.tuner, self.rng
+        path = Path(self.point, free)
+        _, _, here = yield path.stay()
+        moves = 0
+        while moves < tuner.most_moves and len(free):
+            before = here
+            for axis in rng.permutation(len(free)).tolist():
+                bounds = task.lower[free[axis]], task.upper[free[axis]]
+                step, gain, here = yield path.axis(axis, *bounds)
+                if gain > here:
+                    path.step(axis, step)
+                    moves += 1
+            for _ in range(tuner.directions):
+                direction = np.zeros(len(self.point))
+                direction[free] = rng.normal(size=len(free))
+                step, gain, here = yield path.direction(
+                    direction, *_range(task, path.weights, direction)
+                )
+                if gain > here:
+                    path.go(path.weights + step * direction)
+                    moves += 1
+            # Compute all scores again: the reported gain must be that of these very weights.
+            path.go(_tidy(task, path.weights))
+            _, _, here = yield path.stay()
+            if here - before < tuner.tolerance:
+                break
+        return path.weights, here, moves
 
 
-@reads
-def _sample(worker: Worker, tuner: LineSearch, points: Sequence[Vector], seed: int) -> Vector:
-    """Return the point that is best on all bins, of searches on a share of the bins."""
-    task: Task = worker.share
-    part = replace(task, spaces=task.spaces.sampled(SHARE, seed), engine=Threads())
-    best, gain = points[-1], task.evaluate(points[-1])[1]
-    reached = -np.inf
-    for epoch in tuner._from_many_points(part, best, seed):
-        if epoch.facts["reached"] > reached:
-            reached = epoch.facts["reached"]
-            here = task.evaluate(epoch.weights)[1]
-            if here > gain:
-                best, gain = epoch.weights, here
-    part.release()
-    return best
+def _gather(worker: Worker, points: Sequence[Vector], fresh: bool) -> None:
+    """Keep lists of the forests' strings at some points, with those that are kept already."""
+    share: Share = worker.share
+    task = share.task
+    lists: Pools = task.spaces.listed(points, LISTED, task.threads)
+    if not fresh:
+        known = share_of(worker, GATHERED).task.spaces
+        assert isinstance(known, Pools)
+        lists = known.merged(lists)
+    worker.kept[GATHERED] = share.of(lists)
+
+
+def _sample(worker: Worker, numbers: Numbers) -> None:
+    """Keep those of the bins that have one of the numbers."""
+    share: Share = worker.share
+    worker.kept[SAMPLED] = share.picked(numbers)
 
 
 def _near(base: Vector, spread: Vector, rng: np.random.Generator) -> Vector:

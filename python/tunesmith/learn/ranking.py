@@ -15,6 +15,7 @@ from tunesmith.learn.gains import SENTENCE, Gain
 from tunesmith.learn.minimise import minimise
 from tunesmith.learn.online import Learner, Online, Schedule
 from tunesmith.learn.selectors import HopeFear, Selector
+from tunesmith.learn.shares import Share, Slopes, fold
 from tunesmith.learn.task import Epoch, SavedState, Statistics, Task
 from tunesmith.learn.updates import Sgd
 from tunesmith.weights import Vector
@@ -41,6 +42,7 @@ class Ranking:
     first: Selector | None = None
     take: Take = "best"
 
+    shared: ClassVar[bool] = True
     KERNEL: ClassVar[str] = "core/solve/src/batch.rs"
 
     def epochs(
@@ -55,19 +57,44 @@ class Ranking:
             chosen = task.chosen(weights) if self.context else None
             early = 2 * number <= self.rounds
             selector = (self.first if early else None) or self.selector
-            rows, size = task.crew.ask(_sample, selector, weights, seed, number, chosen)
+            drawn = draw(task, selector, weights, seed, number, chosen)
             loss = 0.0
-            if rows:
-                solution, loss = logistic_regression(task, size, solution, self.l2)
+            if drawn.rows:
+                solution, loss = logistic_regression(task, drawn, solution, self.l2)
             # Rounding must not move a weight past its bounds, or a fixed weight at all.
             weights = task.clip((1.0 - self.interpolate) * weights + self.interpolate * solution)
             yield Epoch(
                 number,
                 weights,
                 {"weights": weights, "solution": solution, "done": np.array([number])},
-                {"updates": rows, "loss": loss},
+                {"updates": drawn.rows, "loss": loss},
                 number == self.rounds,
             )
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Pairs that workers have drawn from their lists, and keep."""
+
+    rows: int
+    """How many."""
+    size: Vector
+    """The root mean square of each feature over them."""
+
+
+def draw(
+    task: Task,
+    selector: Selector,
+    weights: Vector,
+    seed: int,
+    number: int,
+    chosen: Statistics | None = None,
+) -> _Drawn:
+    """Let all workers draw pairs; gains are in the context of what was chosen, if it is given."""
+    answers = task.shares.ask(_sample, selector, weights, seed, number, chosen)
+    rows = sum(count for count, _ in answers)
+    squares = task.shares.added([slopes for _, slopes in answers], len(weights))
+    return _Drawn(rows, np.sqrt(squares / max(rows, 1)))
 
 
 @begins
@@ -78,37 +105,64 @@ def _sample(
     seed: int,
     number: int,
     chosen: Statistics | None,
-) -> tuple[int, Vector]:
-    """Draw pairs and keep them; return their number and the size of each feature in them."""
-    task: Task = worker.share
+) -> tuple[int, Slopes]:
+    """Draw pairs and keep them; return their number and the squares of each feature in blocks."""
+    share: Share = worker.share
+    task = share.task
     if "sampler" not in worker.kept:
         worker.kept["sampler"] = _core.Sampler(
-            task.spaces.core, task.table, task.metric.native, len(weights)
+            task.spaces.core,
+            task.table,
+            task.metric.native,
+            len(weights),
+            share.blocks,
+            (share.lines.tolist(), share.whole),
         )
     rows = worker.kept["sampler"].rows(
         selector.kernel(), weights, seed, number, task.threads, chosen
     )
     worker.kept["rows"] = rows
-    return len(rows), rows.sizes()
+    return len(rows), rows.squares(task.threads)
 
 
 @reads
 def _loss(worker: Worker, weights: Vector) -> tuple[float, Vector]:
-    """Return the logistic loss of the pairs that were drawn last, and its slope."""
+    """Return the mean logistic loss of the pairs that were drawn last, and its slope."""
+    share: Share = worker.share
     rows: _core.Constraints = worker.kept["rows"]
-    return rows.loss(weights, "logistic", worker.share.threads)
+    return rows.loss(weights, "logistic", share.task.threads)
 
 
-def logistic_regression(task: Task, size: Vector, start: Vector, l2: float) -> tuple[Vector, float]:
+@reads
+def _losses(worker: Worker, weights: Vector, count: int) -> tuple[Vector, Slopes]:
+    """Return the part of each block in the mean loss of so many pairs, and its slope."""
+    share: Share = worker.share
+    rows: _core.Constraints = worker.kept["rows"]
+    return rows.losses(weights, "logistic", count, share.task.threads)
+
+
+def mean_loss(task: Task, drawn: _Drawn, weights: Vector) -> tuple[float, Vector]:
+    """Return the mean logistic loss of all pairs, and its slope."""
+    shares = task.shares
+    if shares.alone:
+        return shares.ask(_loss, weights)[0]
+    answers = shares.ask(_losses, weights, drawn.rows)
+    value = float(fold(shares.by_block([values for values, _ in answers])))
+    return value, shares.added([slopes for _, slopes in answers], len(weights))
+
+
+def logistic_regression(
+    task: Task, drawn: _Drawn, start: Vector, l2: float
+) -> tuple[Vector, float]:
     """Return the weights that rank the better of each drawn pair first, and their loss."""
     # In units of each feature's size the problem is well conditioned: L-BFGS needs few steps.
-    free = np.flatnonzero(task.free & (size > 0.0))
-    unit = size[free]
+    free = np.flatnonzero(task.free & (drawn.size > 0.0))
+    unit = drawn.size[free]
 
     def objective(u: Vector) -> tuple[float, Vector]:
         w = start.copy()
         w[free] = u / unit
-        loss, slope = task.crew.ask(_loss, w)
+        loss, slope = mean_loss(task, drawn, w)
         return loss + 0.5 * l2 * float((w * w).sum()), (slope[free] + l2 * w[free]) / unit
 
     found = minimise(

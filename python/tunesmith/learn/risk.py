@@ -11,6 +11,7 @@ import numpy as np
 from tunesmith import _core
 from tunesmith.engines import Worker, begins, reads
 from tunesmith.learn.minimise import minimise
+from tunesmith.learn.shares import Rows, Share, Slopes, fold
 from tunesmith.learn.task import Epoch, SavedState, Task
 from tunesmith.weights import Vector
 
@@ -37,6 +38,7 @@ class Risk:
     l2: float = 1e-4
     objective: Literal["sentence", "corpus"] = "corpus"
 
+    shared: ClassVar[bool] = True
     KERNEL: ClassVar[str] = "core/solve/src/risk.rs"
 
     def epochs(
@@ -51,7 +53,7 @@ class Risk:
         for number in range(done + 1, self.steps + 1):
             alpha = self.alpha * self.anneal ** (number - 1)
             anchor = weights.copy()
-            task.crew.ask(_expect, weights)
+            task.shares.ask(_expect, weights)
 
             def objective(
                 x: Vector,
@@ -60,8 +62,7 @@ class Risk:
             ) -> tuple[float, Vector]:
                 whole = anchor.copy()
                 whole[free] = x
-                corpus = self.objective == "corpus"
-                value, slope = task.crew.ask(_gain, whole, alpha, corpus)
+                value, slope = expected_gain(task, whole, alpha, self.objective == "corpus")
                 away = x - anchor[free]
                 pull = 0.5 * self.l2 * float((away * away).sum())
                 return pull - value, self.l2 * away - slope[free]
@@ -84,17 +85,58 @@ class Risk:
             )
 
 
+def expected_gain(task: Task, weights: Vector, alpha: float, corpus: bool) -> tuple[float, Vector]:
+    """Return the expected gain and its slope; the workers were asked to `_expect` before.
+
+    Several workers answer twice: with the statistics that they expect, then with the slope, given
+    what each statistic is worth to the gain of all of them.
+    """
+    shares = task.shares
+    if shares.alone:
+        return shares.ask(_gain, weights, alpha, corpus)[0]
+    expected = shares.ask(_stats, weights, alpha)
+    known, worth = _core.worth(task.metric.native, shares.by_block([rows for _, rows in expected]))
+    # A sentence is worth its own gain, divided by the number of sentences.
+    per_row = worth.tolist() if corpus else sum(count for count, _ in expected)
+    found = shares.ask(_slopes, weights, alpha, per_row)
+    value = known if corpus else float(fold(shares.by_block([values for values, _ in found])))
+    return value, shares.added([slopes for _, slopes in found], len(weights))
+
+
 @begins
 def _expect(worker: Worker, weights: Vector) -> None:
     """Prepare the worker for expectations around some weights."""
-    task: Task = worker.share
+    share: Share = worker.share
+    task = share.task
     worker.kept["expectation"] = _core.Expectation(
-        task.spaces.core, task.table, task.metric.native, weights, task.threads
+        task.spaces.core, task.table, task.metric.native, weights, task.threads, share.blocks
     )
+
+
+def _expectation(worker: Worker) -> tuple[_core.Expectation, int]:
+    """Return what was prepared, and the number of threads."""
+    share: Share = worker.share
+    return worker.kept["expectation"], share.task.threads
 
 
 @reads
 def _gain(worker: Worker, weights: Vector, alpha: float, corpus: bool) -> tuple[float, Vector]:
     """Return the expected gain and its slope."""
-    expectation: _core.Expectation = worker.kept["expectation"]
-    return expectation.gain(weights, alpha, corpus, worker.share.threads)
+    expectation, threads = _expectation(worker)
+    return expectation.gain(weights, alpha, corpus, threads)
+
+
+@reads
+def _stats(worker: Worker, weights: Vector, alpha: float) -> tuple[int, Rows]:
+    """Return the number of sentences with hypotheses, and the expected statistics of blocks."""
+    expectation, threads = _expectation(worker)
+    return expectation.stats(weights, alpha, threads)
+
+
+@reads
+def _slopes(
+    worker: Worker, weights: Vector, alpha: float, worth: int | list[float]
+) -> tuple[Vector, Slopes]:
+    """Return the expected worth of each block, and its slope."""
+    expectation, threads = _expectation(worker)
+    return expectation.slopes(weights, alpha, worth, threads)

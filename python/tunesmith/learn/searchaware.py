@@ -33,6 +33,11 @@ class SearchAware:
         return bool(getattr(self.tuner, "scale_free", False))
 
     @property
+    def shared(self) -> bool:
+        """Whether all workers have a part in the work."""
+        return bool(getattr(self.tuner, "shared", False))
+
+    @property
     def take(self) -> str:
         """The round that a run ends with: best or last."""
         return str(getattr(self.tuner, "take", "best"))

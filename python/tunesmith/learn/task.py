@@ -6,7 +6,7 @@ goes on from the `state` of the last one as if it had never stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Dealt, Engine, Pool, Worker, reads
+from tunesmith.learn.shares import Share, Shares, block_ends, block_sums, fold
 from tunesmith.metrics import Metric
-from tunesmith.spaces import Pools, Spaces
+from tunesmith.spaces import Pools, Positions, Spaces
 from tunesmith.spaces.moments import LISTED
 from tunesmith.weights import Vector, Weights
 
@@ -29,7 +30,7 @@ SavedState = Mapping[str, npt.NDArray[Any]]
 Facts = dict[str, Any]
 Statistics = npt.NDArray[np.float64]
 # What a task knows of its workers: a copy of it has none.
-_OF_WORKERS = ("crew", "learners", "holders")
+_OF_WORKERS = ("shares", "crew", "learners", "holders")
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,20 @@ class Task:
     engine: Engine = THREADS
 
     @cached_property
+    def shares(self) -> Shares:
+        """The workers that hold the sentences, each its share of them."""
+        return Shares(self)
+
+    @cached_property
     def crew(self) -> Crew:
-        """The workers that hold the sentences."""
+        """The workers that each hold all sentences: for tuners that one worker does the work of."""
         return self.engine.crew(self, self.threads)
 
     def dealt(self, learners: npt.NDArray[np.intp]) -> Crew:
         """Return workers that hold the lists of their learners, given the learner of each line.
 
-        Learner n is at worker n modulo workers. The same workers are asked for evaluations then.
-        Forests and bins are not dealt: each worker holds all of them.
+        Learner n is at worker n modulo workers. If there are several of them, the same workers are
+        asked for evaluations then. Forests and bins are not dealt: each worker holds all of them.
         """
         if np.array_equal(self.__dict__.get("learners", ()), learners):
             return self.crew
@@ -60,7 +66,7 @@ class Task:
         share = _Lists(self, learners)
         crew = self.engine.crew(share, self.threads)
         self.__dict__.update(crew=crew, learners=learners)
-        if share.is_dealt(crew.size):
+        if share.is_dealt(crew.size) and len(set((learners % crew.size).tolist())) > 1:
             self.__dict__["holders"] = learners % crew.size
         return crew
 
@@ -98,23 +104,50 @@ class Task:
 
         `names` are those of the weights, if there are more weights than the task has features.
         """
-        rows: Statistics = self._rows(weights)[self.spaces.last]
-        return rows
+        learners = self._of_learners(_chosen, weights)
+        rows: Statistics = (
+            self.shares.rows(self.shares.ask(_chosen, weights))
+            if learners is None
+            else np.asarray(learners)
+        )
+        return rows[self.spaces.last]
 
-    def _rows(self, weights: Vector) -> Statistics:
-        """Return the statistics of what the weights choose, a row for each list or forest."""
-        holders: npt.NDArray[np.intp] | None = self.__dict__.get("holders")
-        if holders is None:
-            return self.crew.ask(_chosen, weights)
-        held = [np.flatnonzero(holders == place) for place in range(self.crew.size)]
-        answers = self.crew.ask_all(_chosen, [(weights, each) for each in held])
-        rows: Statistics = np.concatenate(answers)[np.argsort(np.concatenate(held))]
-        return rows
+    def best(self, weights: Vector) -> Positions:
+        """Return what the weights choose from each list or forest."""
+        found = self._of_learners(_best, weights)
+        if found is None:
+            found = self.shares.by_list(self.shares.ask(_best, weights))
+        return self.spaces.absolute(found)
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
         """Return corpus score and gain of the hypotheses that the weights choose, in all bins."""
-        total = self._rows(weights).sum(axis=0)
-        return self.metric.score(total), float(self.metric.native.gains(total[None, :])[0])
+        ((total,), (gain,)) = self._totals([weights])
+        return self.metric.score(total), gain
+
+    def _of_learners(self, question: Any, weights: Vector) -> list[Any] | None:
+        """Return the answers for all lists where workers hold those of their learners."""
+        holders: npt.NDArray[np.intp] | None = self.__dict__.get("holders")
+        if holders is None:
+            return None
+        held = [np.flatnonzero(holders == place) for place in range(self.crew.size)]
+        answers = self.crew.ask_all(question, [(weights, each) for each in held])
+        order = np.argsort(np.concatenate(held)).tolist()
+        found = [answer for several in answers for answer in several]
+        return [found[place] for place in order]
+
+    def _totals(self, several: Sequence[Vector]) -> tuple[list[Statistics], list[float]]:
+        """Return statistics and gain of the corpus that each of several weights chooses."""
+        if "holders" in self.__dict__:
+            rows = [np.asarray(self._of_learners(_chosen, weights)) for weights in several]
+            sums = np.stack([block_sums(each, block_ends(self.spaces)) for each in rows], axis=1)
+        else:
+            sums = self.shares.by_block(self.shares.ask(_sums, several))
+        totals = fold(sums)
+        return list(totals), self.metric.native.gains(totals).tolist()
+
+    def gains(self, several: Sequence[Vector]) -> list[float]:
+        """Return the corpus gain of what each of several weights chooses, in all bins."""
+        return self._totals(several)[1]
 
     def survey(self, start: Vector, k: int) -> tuple[Pools, Vector]:
         """Return the best of each list or forest, and the weights in the order of its features."""
@@ -149,14 +182,34 @@ class Task:
         return [float(len(source.split())) for source in self.spaces.by_line(self.spaces.sources)]
 
 
+def _held(worker: Worker) -> Task:
+    """Return what a worker holds, as a task."""
+    held: Task | Share = worker.share
+    return held.task if isinstance(held, Share) else held
+
+
 @reads
-def _chosen(
-    worker: Worker, weights: Vector, held: npt.NDArray[np.intp] | None = None
-) -> Statistics:
+def _chosen(worker: Worker, weights: Vector, held: Positions | None = None) -> Statistics:
     """Return the statistics of what the weights choose, a row for each list, or for those held."""
-    task: Task = worker.share
+    task = _held(worker)
     rows = task.spaces.statistics(task.metric, task.spaces.best(weights, task.threads))
     return rows if held is None else rows[held]
+
+
+@reads
+def _best(worker: Worker, weights: Vector, held: Positions | None = None) -> list[Any]:
+    """Return what the weights choose from each list, or from those held."""
+    task = _held(worker)
+    found = task.spaces.relative(task.spaces.best(weights, task.threads))
+    return found if held is None else [found[place] for place in held.tolist()]
+
+
+@reads
+def _sums(worker: Worker, several: Sequence[Vector]) -> Statistics:
+    """Return for each block the statistics of what each of several weights chooses."""
+    share: Share = worker.share
+    rows = [share.summed(_chosen(worker, weights)) for weights in several]
+    return np.stack(rows, axis=1)
 
 
 @dataclass(frozen=True)
@@ -192,7 +245,10 @@ class Epoch:
 
 
 class Tuner(Protocol):
-    """An algorithm that learns weights."""
+    """An algorithm that learns weights.
+
+    One with an attribute `shared` that is true asks all workers, however many, about their shares.
+    """
 
     def epochs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None

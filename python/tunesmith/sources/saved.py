@@ -56,13 +56,16 @@ class Saved(Source):
         return self.choose_vector(self.spaces.vector(weights, partial=True), threads)
 
     def choose_vector(self, weights: Vector, threads: int = 0) -> Choice:
-        """Return the best hypotheses under weights that may be fewer than the features.
+        """Return the best hypotheses under weights that may be fewer than the features."""
+        return Choice(self.spaces, self.spaces.best(self.usable(weights), threads))
+
+    def usable(self, weights: Vector) -> Vector:
+        """Return a weight for every feature, given perhaps fewer.
 
         Weights that are not finite count as zero: a tuner may find better ones yet, or is refused.
         """
         finite = np.nan_to_num(weights, posinf=0.0, neginf=0.0)
-        padded = np.pad(finite, (0, self.spaces.width - len(finite)))
-        return Choice(self.spaces, self.spaces.best(padded, threads))
+        return np.pad(finite, (0, self.spaces.width - len(finite)))
 
     def opening(
         self, start: Mapping[str, float] | Vector | None, threads: int = 0

@@ -186,10 +186,13 @@ class Spaces(ABC):
         """Return spaces with the chosen hypotheses and where they are: perhaps smaller ones."""
         return self, positions
 
-    def sampled(self, share: float, seed: int) -> Self:
-        """Return a random share of the lists or forests, at least one."""
-        drawn = np.random.default_rng(seed).permutation(self.sentences)
-        return self.subset(np.sort(drawn[: max(1, round(share * self.sentences))]).tolist())
+    @abstractmethod
+    def relative(self, positions: Positions) -> list[Any]:
+        """Return choices in a form that means the same to a part of the spaces and to the whole."""
+
+    @abstractmethod
+    def absolute(self, choices: Sequence[Any]) -> Positions:
+        """Return as positions what `relative` gave, one for each list or forest."""
 
     @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Self:

@@ -115,8 +115,8 @@ class Forests(Spaces):
 
         Weights that were tuned on the union of earlier searches do not run away from them.
         """
-        references = next((part.references for part in parts if part.references), None)
-        sources = next((part.sources for part in parts if part.sources), None)
+        references = next((part.references for part in parts if part.references is not None), None)
+        sources = next((part.sources for part in parts if part.sources is not None), None)
         core = _core.Forests.merge([part.core for part in parts], threads)
         return cls(core, references, sources, **_reach(parts))
 
@@ -207,6 +207,14 @@ class Forests(Spaces):
                         self._outputs.append(key)
                     positions[sentence] = place
         return positions
+
+    def relative(self, positions: Positions) -> list[Any]:
+        """Return the text of each choice, None where there is no derivation."""
+        return [self._outputs[at][1] if at >= 0 else None for at in positions.tolist()]
+
+    def absolute(self, choices: Sequence[Any]) -> Positions:
+        """Return positions, given texts."""
+        return self._positions(choices)
 
     def outputs(self, positions: Positions) -> list[str]:
         """Return the chosen texts, one per sentence, blank where there is no derivation."""

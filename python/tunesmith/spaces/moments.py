@@ -70,6 +70,21 @@ class Within:
         _, ids, found = self._cells
         return _added(ids, found, self._width)
 
+    def block_variances(
+        self, ends: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Vector]:
+        """Return Σ x² per feature within each block of lists, x centred, where it is not zero.
+
+        `ends` says where blocks end. The answer has the start of each block and the end of the
+        last, features, and values.
+        """
+        lists, ids, found = self._cells
+        block = np.searchsorted(ends, lists, side="right")
+        keys, place = np.unique(block * self._width + ids, return_inverse=True)
+        starts = np.searchsorted(keys, np.arange(len(ends) + 1) * self._width)
+        features = (keys % max(self._width, 1)).astype(np.uint32)
+        return starts.astype(np.int64), features, _added(place, found, len(keys))
+
     def varying(self) -> npt.NDArray[np.int64]:
         """Return per feature the number of lists within which it varies."""
         return np.bincount(self._cells[1], minlength=self._width)

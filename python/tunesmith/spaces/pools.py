@@ -162,6 +162,16 @@ class Pools(Spaces):
         """Return the best-scoring hypothesis of each list, the first among equals."""
         return self.core.best(self.vector(weights), threads)
 
+    def relative(self, positions: Positions) -> list[Any]:
+        """Return the place of each choice in its list, -1 where there is none."""
+        places: list[int] = np.where(positions < 0, -1, positions - self.core.starts[:-1]).tolist()
+        return places
+
+    def absolute(self, choices: Sequence[Any]) -> Positions:
+        """Return positions, given places in lists."""
+        places = np.asarray(choices, np.int64)
+        return np.where(places < 0, -1, places + self.core.starts[:-1])
+
     def outputs(self, positions: Positions) -> list[str]:
         """Return the chosen texts, one per sentence, blank where the list is empty."""
         found = iter(self.core.texts(positions[positions >= 0]))
@@ -369,8 +379,8 @@ class Pools(Spaces):
     @classmethod
     def merge(cls, parts: Sequence[Self]) -> Self:
         """Join lists of the same sentences; equal text and features are kept once."""
-        references = next((part.references for part in parts if part.references), None)
-        sources = next((part.sources for part in parts if part.sources), None)
+        references = next((part.references for part in parts if part.references is not None), None)
+        sources = next((part.sources for part in parts if part.sources is not None), None)
         core = _core.Pools.merge([part.core for part in parts])
         merged = parts[0]._like(core, references, sources)
         merged._origin = parts[0].origin

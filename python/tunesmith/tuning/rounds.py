@@ -18,14 +18,13 @@ from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Engine, Pool
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import unpacked
-from tunesmith.learn.linesearch import LISTED
 from tunesmith.learn.online import Online
 from tunesmith.learn.task import Epoch, Facts, SavedState, State, Statistics, Task, Tuner
 from tunesmith.metrics import Metric
 from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice
 from tunesmith.spaces import Pools, Spaces
-from tunesmith.spaces.moments import Within
+from tunesmith.spaces.moments import LISTED, Within
 from tunesmith.tuning.dealing import Sentences
 from tunesmith.tuning.limits import Bounds, limits, may_match
 from tunesmith.weights import Vector, Weights
@@ -111,6 +110,7 @@ class Epochs:
     def __init__(self, tuner: Tuner, source: Saved, setup: Setup, seed: int) -> None:
         self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
         self._epochs: Iterator[Epoch] = iter(())
+        self._task = setup.task(source.spaces, growing=False)
         self.space = source.spaces.what
         self.patience = tuner.schedule.patience if isinstance(tuner, Online) else 0
 
@@ -131,7 +131,7 @@ class Epochs:
 
     def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
         """Go on from the tuner's own state."""
-        task = self._setup.task(self.spaces, growing=False)
+        task = self._task = self._setup.task(self.spaces, growing=False)
         vector = task.clip(self.spaces.vector(start, partial=True))
         self._epochs = self._tuner.epochs(task, vector, self._seed, state or None)
 
@@ -144,9 +144,10 @@ class Epochs:
         return Step(found, epoch.facts, epoch.state, epoch.last, vector=epoch.weights)
 
     def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
-        """Return what the weights choose from the lists."""
+        """Return what the weights choose from the lists; workers find out for theirs."""
         assert step.vector is not None
-        return self._source.choose_vector(step.vector, self._setup.threads), None
+        best = self._task.best(self._source.usable(step.vector))
+        return Choice(self.spaces, best), None
 
 
 class Decodings:

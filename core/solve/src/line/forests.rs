@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
+use tunesmith_metric::Metric;
 use tunesmith_space::Derivation;
 
-use super::sweep::Sweep;
+use super::sweep::{Breaks, Collect};
 use super::tops::{Along, Tops};
-use super::{LineSearch, Step, Walker};
+use super::{LineSearch, Walker};
+use crate::blocks::Blocks;
 use crate::corpus::ForestCorpus;
 
 type Known = FxHashMap<Box<[u32]>, Box<[f64]>>;
@@ -17,16 +19,18 @@ type Known = FxHashMap<Box<[u32]>, Box<[f64]>>;
 /// computed once and kept.
 pub struct ForestSearch {
     corpus: Arc<ForestCorpus>,
+    blocks: Blocks,
     coordinates: Vec<u32>,
     /// For each sentence the statistics of strings, by their words.
     known: Vec<Mutex<Known>>,
 }
 
 impl ForestSearch {
-    /// `coordinates` are the feature ids that may move.
-    pub fn new(corpus: Arc<ForestCorpus>, coordinates: &[u32]) -> Self {
+    /// `coordinates` are the feature ids that may move, `blocks` those of the forests.
+    pub fn new(corpus: Arc<ForestCorpus>, blocks: Blocks, coordinates: &[u32]) -> Self {
+        assert_eq!(corpus.forests().len(), blocks.sentences(), "blocks of other forests");
         let known = corpus.forests().iter().map(|_| Mutex::default()).collect();
-        ForestSearch { corpus, coordinates: coordinates.to_vec(), known }
+        ForestSearch { corpus, blocks, coordinates: coordinates.to_vec(), known }
     }
 
     /// Adds the statistics of a derivation to rows.
@@ -46,8 +50,16 @@ impl ForestSearch {
 }
 
 impl LineSearch for ForestSearch {
+    fn metric(&self) -> &dyn Metric {
+        self.corpus.metric()
+    }
+
     fn axes(&self) -> usize {
         self.coordinates.len()
+    }
+
+    fn coordinate(&self, axis: usize) -> usize {
+        self.coordinates[axis] as usize
     }
 
     fn walker(&self, weights: Vec<f64>) -> Walker {
@@ -57,8 +69,7 @@ impl LineSearch for ForestSearch {
             scores: Vec::new(),
             rows: Vec::new(),
             stats: Vec::new(),
-            total: vec![0.0; width],
-            gain: 0.0,
+            sums: vec![0.0; self.blocks.len() * width],
         };
         for (sentence, forest) in self.corpus.forests().iter().enumerate() {
             let scores = forest.scores(&walker.weights);
@@ -67,31 +78,30 @@ impl LineSearch for ForestSearch {
                     let start = walker.stats.len();
                     walker.rows.push((start / width) as u32);
                     self.add_stats(sentence, &best, &mut walker.stats);
-                    let row = &walker.stats[start..];
-                    walker.total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+                    let at = self.blocks.of(sentence) * width;
+                    let sums = walker.sums[at..at + width].iter_mut();
+                    sums.zip(&walker.stats[start..]).for_each(|(sum, value)| *sum += value);
                 }
                 None => walker.rows.push(u32::MAX),
             }
             walker.scores.extend(scores);
         }
-        walker.gain = self.corpus.metric().gain(&walker.total);
         walker
     }
 
-    fn axis(&self, walker: &Walker, axis: usize, bounds: (f64, f64)) -> Step {
-        let id = self.coordinates[axis] as usize;
-        let here = walker.weights[id];
+    fn axis_breaks(&self, walker: &Walker, axis: usize, range: (f64, f64)) -> Breaks {
+        let id = self.coordinate(axis);
         // Ids past the end weigh nothing.
         let mut direction = vec![0.0; id + 1];
         direction[id] = 1.0;
-        self.direction(walker, &direction, (bounds.0 - here, bounds.1 - here))
+        self.breaks(walker, &direction, range)
     }
 
-    fn direction(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Step {
-        let width = self.corpus.metric().width();
+    fn breaks(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Breaks {
+        let width = self.metric().width();
         let mut tops = Tops::default();
-        let mut rows = walker.stats.clone();
-        let mut envelopes = Vec::new();
+        let mut found = Collect::new(&self.blocks, width, range);
+        let mut rows = Vec::new();
         let mut start = 0;
         for (sentence, forest) in self.corpus.forests().iter().enumerate() {
             let scores = &walker.scores[start..start + forest.edges().len()];
@@ -103,21 +113,17 @@ impl LineSearch for ForestSearch {
             let along = Along { forest, scores, slopes: &slopes };
             let mut hull = tops.build(along, range).to_vec();
             if hull.len() > 1 {
-                for piece in &mut hull {
-                    let row = (rows.len() / width) as u32;
+                rows.clear();
+                for (row, piece) in hull.iter_mut().enumerate() {
                     self.add_stats(sentence, &tops.of(piece), &mut rows);
-                    piece.line = row;
+                    piece.line = row as u32;
                 }
-                envelopes.push((sentence, hull));
+                let place = |row: u32| row as usize * width..(row as usize + 1) * width;
+                let now = &walker.stats[place(walker.rows[sentence])];
+                found.add(sentence, &hull, now, |line| &rows[place(line)]);
             }
         }
-        let stats = |_, row: u32| &rows[row as usize * width..(row as usize + 1) * width];
-        let metric = self.corpus.metric();
-        let mut sweep = Sweep::new(metric, stats, range, &walker.total, &walker.rows);
-        for (sentence, hull) in &envelopes {
-            sweep.add(*sentence, hull, |row| row);
-        }
-        sweep.best()
+        found.finish()
     }
 
     fn move_axis(&self, walker: &mut Walker, axis: usize, step: f64) {

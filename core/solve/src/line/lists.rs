@@ -7,8 +7,9 @@ use tunesmith_metric::{Metric, Table};
 use tunesmith_space::Pools;
 
 use super::envelope::Envelope;
-use super::sweep::Sweep;
-use super::{LineSearch, Step, Walker};
+use super::sweep::{Breaks, Collect};
+use super::{LineSearch, Walker};
+use crate::blocks::Blocks;
 
 /// Lists prepared for line search along some coordinates. Along an axis the slopes are feature
 /// values, so each list is sorted by each of them once and for all; a list in which the feature
@@ -17,6 +18,7 @@ pub struct ListSearch {
     pools: Arc<Pools>,
     table: Arc<Table>,
     metric: Arc<dyn Metric>,
+    blocks: Blocks,
     axes: Vec<Axis>,
 }
 
@@ -31,15 +33,17 @@ struct Axis {
 }
 
 impl ListSearch {
-    /// `coordinates` are the feature ids that may move.
+    /// `coordinates` are the feature ids that may move, `blocks` those of the lists.
     pub fn new(
         pools: Arc<Pools>,
         table: Arc<Table>,
         metric: Arc<dyn Metric>,
+        blocks: Blocks,
         coordinates: &[u32],
     ) -> Self {
+        assert_eq!(pools.sentences(), blocks.sentences(), "blocks of other lists");
         let axes = coordinates.par_iter().map(|&id| Axis::new(&pools, id)).collect();
-        ListSearch { pools, table, metric, axes }
+        ListSearch { pools, table, metric, blocks, axes }
     }
 
     fn stats(&self, sentence: usize, hypothesis: u32) -> &[f64] {
@@ -54,23 +58,20 @@ impl ListSearch {
     }
 
     fn sum_up(&self, walker: &mut Walker) {
-        walker.total.fill(0.0);
+        let width = self.metric.width();
+        walker.sums.fill(0.0);
         for (sentence, &best) in
             walker.rows.iter().enumerate().filter(|(_, best)| **best != u32::MAX)
         {
+            let start = self.blocks.of(sentence) * width;
+            let sums = &mut walker.sums[start..start + width];
             let row = self.stats(sentence, best);
-            walker.total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
         }
-        walker.gain = self.metric.gain(&walker.total);
     }
 
-    fn sweep<'a>(
-        &'a self,
-        walker: &Walker,
-        range: (f64, f64),
-    ) -> Sweep<'a, impl Fn(usize, u32) -> &'a [f64]> {
-        let stats = |sentence, hypothesis| self.stats(sentence, hypothesis);
-        Sweep::new(self.metric.as_ref(), stats, range, &walker.total, &walker.rows)
+    fn collect(&self, range: (f64, f64)) -> Collect<'_> {
+        Collect::new(&self.blocks, self.metric.width(), range)
     }
 }
 
@@ -109,8 +110,16 @@ impl Axis {
 }
 
 impl LineSearch for ListSearch {
+    fn metric(&self) -> &dyn Metric {
+        self.metric.as_ref()
+    }
+
     fn axes(&self) -> usize {
         self.axes.len()
+    }
+
+    fn coordinate(&self, axis: usize) -> usize {
+        self.axes[axis].id as usize
     }
 
     fn walker(&self, weights: Vec<f64>) -> Walker {
@@ -120,8 +129,7 @@ impl LineSearch for ListSearch {
             scores: Vec::with_capacity(self.pools.hypotheses()),
             rows: vec![u32::MAX; sentences],
             stats: Vec::new(),
-            total: vec![0.0; self.metric.width()],
-            gain: 0.0,
+            sums: vec![0.0; self.blocks.len() * self.metric.width()],
         };
         let mut scores = Vec::new();
         for sentence in 0..sentences {
@@ -133,11 +141,10 @@ impl LineSearch for ListSearch {
         walker
     }
 
-    fn axis(&self, walker: &Walker, axis: usize, bounds: (f64, f64)) -> Step {
+    fn axis_breaks(&self, walker: &Walker, axis: usize, range: (f64, f64)) -> Breaks {
         let axis = &self.axes[axis];
-        let here = walker.weights[axis.id as usize];
         let mut envelope = Envelope::default();
-        let mut sweep = self.sweep(walker, (bounds.0 - here, bounds.1 - here));
+        let mut found = self.collect(range);
         for (sentence, lines) in axis.lists() {
             let start = self.pools.list(sentence).start;
             let scores = &walker.scores[start..start + lines.len()];
@@ -145,14 +152,17 @@ impl LineSearch for ListSearch {
                 let (slope, position) = lines[place];
                 (f64::from(slope), scores[position as usize], position)
             });
-            sweep.add(sentence, &envelope.hull, |line| start as u32 + line);
+            let now = self.stats(sentence, walker.rows[sentence]);
+            found.add(sentence, &envelope.hull, now, |line| {
+                self.stats(sentence, start as u32 + line)
+            });
         }
-        sweep.best()
+        found.finish()
     }
 
-    fn direction(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Step {
+    fn breaks(&self, walker: &Walker, direction: &[f64], range: (f64, f64)) -> Breaks {
         let mut envelope = Envelope::default();
-        let mut sweep = self.sweep(walker, range);
+        let mut found = self.collect(range);
         let mut slopes = Vec::new();
         let mut lines = Vec::new();
         for sentence in 0..self.pools.sentences() {
@@ -169,10 +179,13 @@ impl LineSearch for ListSearch {
             lines.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.2.cmp(&b.2)));
             envelope.build(lines.len(), |place| lines[place]);
             if envelope.hull.len() > 1 {
-                sweep.add(sentence, &envelope.hull, |line| list.start as u32 + line);
+                let now = self.stats(sentence, walker.rows[sentence]);
+                found.add(sentence, &envelope.hull, now, |line| {
+                    self.stats(sentence, list.start as u32 + line)
+                });
             }
         }
-        sweep.best()
+        found.finish()
     }
 
     fn move_axis(&self, walker: &mut Walker, axis: usize, step: f64) {

@@ -1,0 +1,188 @@
+"""A task dealt to workers in fixed blocks of lines.
+
+Whoever holds a block sums up over its lists, and the driver adds up the blocks in their order. So
+sums are the same to the bit for any engine and any number of workers. Block b is at worker b modulo
+workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tunesmith.engines import Dealt
+from tunesmith.spaces import Spaces
+from tunesmith.weights import Vector
+
+if TYPE_CHECKING:
+    from tunesmith.learn.task import Task
+
+T = TypeVar("T")
+Numbers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.float64]
+Slopes = tuple[Numbers, npt.NDArray[np.uint32], Vector]
+"""Sparse sums by block: where each starts and the last one ends, ids, values."""
+
+# Most blocks of a task: so many workers can have a part in it.
+BLOCKS = 256
+
+
+@dataclass(frozen=True)
+class Share:
+    """Some lines of a task."""
+
+    task: Task
+    """The task with the spaces of these lines only."""
+    numbers: Numbers
+    """The number of each list or forest in the whole task."""
+    ends: Numbers
+    """Where each block ends among them."""
+    lines: Numbers
+    """The number of each line in the whole task."""
+    whole: int
+    """The number of lines of the whole task."""
+
+    @property
+    def blocks(self) -> tuple[list[int], list[int]]:
+        """The blocks as the core wants them."""
+        return self.ends.tolist(), self.numbers.tolist()
+
+    def of(self, spaces: Spaces) -> Share:
+        """Return other spaces of the same lines."""
+        return replace(self, task=replace(self.task, spaces=spaces))
+
+    def picked(self, numbers: Numbers) -> Share:
+        """Return those of the lists that have one of the numbers."""
+        kept = np.flatnonzero(np.isin(self.numbers, numbers))
+        spaces = self.task.spaces
+        return replace(
+            self.of(spaces.subset(kept.tolist())),
+            numbers=self.numbers[kept],
+            ends=np.searchsorted(kept, self.ends),
+            lines=self.lines[np.unique(spaces.groups[kept])],
+        )
+
+    def summed(self, rows: Rows) -> Rows:
+        """Return the sum of rows, one for each list, within each block."""
+        return block_sums(rows, self.ends)
+
+
+class Shares:
+    """The workers that hold a task in shares; puts their answers together."""
+
+    def __init__(self, task: Task) -> None:
+        self._deal = _Deal(task)
+        self.crew = task.engine.crew(self._deal, task.threads)
+
+    @property
+    def alone(self) -> bool:
+        """Whether one worker holds the whole task."""
+        return self.crew.size == 1
+
+    def ask(self, question: Callable[..., T], *args: Any) -> list[T]:
+        """Return the answers of all workers to the same question."""
+        return self.crew.ask_all(question, [args] * self.crew.size)
+
+    def by_list(self, answers: Sequence[Sequence[T] | npt.NDArray[Any]]) -> list[T]:
+        """Return what was answered for each list, in the order of the lists."""
+        whole: list[Any] = [None] * self._deal.lists
+        for place, several in enumerate(answers):
+            for number, answer in zip(self._held(place).tolist(), several, strict=True):
+                whole[number] = answer
+        return whole
+
+    def rows(self, answers: Sequence[Rows]) -> Rows:
+        """Return rows that were answered for each list, in the order of the lists."""
+        whole = np.empty((self._deal.lists, *answers[0].shape[1:]))
+        for place, several in enumerate(answers):
+            whole[self._held(place)] = several
+        return whole
+
+    def by_block(self, answers: Sequence[Rows]) -> Rows:
+        """Return what was answered for each block, in the order of the blocks."""
+        whole = np.empty((len(self._deal.ends), *answers[0].shape[1:]))
+        for place, several in enumerate(answers):
+            whole[place :: self.crew.size] = several
+        return whole
+
+    def added(self, answers: Sequence[Slopes], length: int) -> Vector:
+        """Return sparse sums of blocks, added up in the order of the blocks."""
+        if self.alone:
+            ((_, ids, values),) = answers
+        else:
+            pieces = [
+                (place, slice(*answers[place][0][turn : turn + 2].tolist()))
+                for turn, place in (
+                    divmod(block, self.crew.size) for block in range(len(self._deal.ends))
+                )
+            ]
+            ids = np.concatenate([answers[0][1][:0]] + [answers[p][1][span] for p, span in pieces])
+            values = np.concatenate(
+                [answers[0][2][:0]] + [answers[p][2][span] for p, span in pieces]
+            )
+        return np.asarray(np.bincount(ids, values, length), np.float64)
+
+    def _held(self, place: int) -> Numbers:
+        return self._deal.held(place, self.crew.size)
+
+
+def block_ends(spaces: Spaces) -> Numbers:
+    """Return where each block ends among the lists of a whole task."""
+    count = min(spaces.lines, BLOCKS)
+    lines = -(-np.arange(1, count + 1) * spaces.lines // max(count, 1))
+    return np.searchsorted(spaces.groups, lines).astype(np.int64)
+
+
+def block_sums(rows: Rows, ends: Numbers) -> Rows:
+    """Return the sum of the rows of each block, from the first to the last."""
+    block = np.searchsorted(ends, np.arange(len(rows)), side="right")
+    columns = [np.bincount(block, column, len(ends)) for column in rows.T]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(ends), 0))
+
+
+def fold(rows: Rows) -> Rows:
+    """Return the sum of what was answered for each block, from the first to the last."""
+    if not len(rows):
+        return np.zeros(rows.shape[1:])
+    total: Rows = np.add.accumulate(rows, axis=0)[-1]
+    return total
+
+
+class _Deal(Dealt):
+    """A task of which each worker is given its blocks."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._groups = task, task.spaces.groups
+        self.ends = block_ends(task.spaces)
+
+    @property
+    def lists(self) -> int:
+        return len(self._groups)
+
+    @cached_property
+    def _blocks(self) -> Numbers:
+        """The block of each list."""
+        return np.searchsorted(self.ends, np.arange(self.lists), side="right").astype(np.int64)
+
+    def held(self, place: int, size: int) -> Numbers:
+        """Return the numbers of the lists at a worker."""
+        return np.flatnonzero(self._blocks % size == place).astype(np.int64)
+
+    def parts(self, size: int) -> Iterator[Share]:
+        whole = self._task.spaces.lines
+        if size == 1:
+            numbers = np.arange(self.lists, dtype=np.int64)
+            lines = np.arange(whole, dtype=np.int64)
+            yield Share(self._task, numbers, self.ends, lines, whole)
+            return
+        sizes = np.diff(self.ends, prepend=0)
+        for place in range(size):
+            held = self.held(place, size)
+            task = replace(self._task, spaces=self._task.spaces.subset(held.tolist()))
+            ends = np.cumsum(sizes[place::size])
+            yield Share(task, held, ends, np.unique(self._groups[held]), whole)
