@@ -1,6 +1,7 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
 mod batch;
+mod chosen;
 mod consensus;
 mod corpus;
 mod expect;
@@ -21,6 +22,7 @@ pub mod update;
 mod violation;
 
 pub use batch::{feature_sizes, mean_loss};
+pub use chosen::{Chosen, Note, Part};
 pub use consensus::{consensus, forest_consensus};
 pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
 pub use expect::forest_expect;
@@ -29,7 +31,7 @@ pub use line::{ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
 pub use oracle::{forest_oracle, oracle};
-pub use pass::{Observed, Pass, sample_rows};
+pub use pass::{Observed, Pass, Progress, sample_rows};
 pub use risk::{Expect, Objective, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};
