@@ -36,6 +36,7 @@ __all__ = [
     "RuleTable",
     "Sampler",
     "Segments",
+    "Selected",
     "Selector",
     "Step",
     "StructuredLearner",

@@ -428,20 +428,8 @@ impl Learner {
         parts: Vec<Bound<'_, Selected>>,
         lines: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<()> {
-        let lines = lines.as_slice()?;
-        let mut own: HashMap<u32, &Selected> = HashMap::new();
-        let mut count = 0;
-        for part in &parts {
-            own.extend(part.get().lines.iter().map(|&line| (line, part.get())));
-            count += part.get().lines.len();
-        }
-        if count != lines.len() || own.len() != count {
-            return Err(PyValueError::new_err("a line was selected twice, or not at all"));
-        }
         let before = self.features.names.len();
-        for line in lines {
-            let part = own.get(line);
-            let part = part.ok_or_else(|| PyValueError::new_err("a line was not selected"))?;
+        for part in in_order(&parts, lines.as_slice()?)? {
             for name in &part.names {
                 self.features.names.intern(name);
             }
@@ -462,6 +450,7 @@ impl Learner {
         lines: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<()> {
         let lines = lines.as_slice()?;
+        in_order(&parts, lines)?;
         let features = self.model.weights().len();
         let mut ids: Vec<Vec<u32>> = Vec::new();
         for part in parts.iter().map(Bound::get) {
@@ -755,6 +744,23 @@ impl Learner {
         self.model.restore_average(lag.to_vec(), steps[0] as u64);
         Ok(())
     }
+}
+
+/// The part of each line; an error unless the parts have each line once.
+fn in_order<'a>(parts: &'a [Bound<'_, Selected>], lines: &[u32]) -> PyResult<Vec<&'a Selected>> {
+    let wrong = || PyValueError::new_err("a line was selected twice, or not at all");
+    let mut own: HashMap<u32, &Selected> = HashMap::new();
+    for part in parts.iter().map(Bound::get) {
+        for &line in &part.lines {
+            if own.insert(line, part).is_some() {
+                return Err(wrong());
+            }
+        }
+    }
+    if own.len() != lines.len() {
+        return Err(wrong());
+    }
+    lines.iter().map(|line| own.get(line).copied().ok_or_else(wrong)).collect()
 }
 
 fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {

@@ -315,7 +315,7 @@ def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
     # The points of a line search go to any number of workers.
     if wanted is None or isinstance(tuner, LineSearch):
         return
-    learners = tuner.regime.shards if isinstance(tuner, Online) else 1
+    learners = tuner.shares if isinstance(tuner, Online) else 1
     if wanted > learners:
         raise InputError(
             f"--workers {wanted}, but the tuner keeps only {learners} busy",

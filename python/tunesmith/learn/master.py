@@ -171,9 +171,8 @@ class Master:
             (self._context,) = args
 
     def mean(self, what: str) -> Vector:
-        """Return a vector of the learner."""
-        found: Vector = getattr(self.learner, what)
-        return found
+        """Return a vector of the learner; a sum of one, so that zeros have the sign of sums."""
+        return np.asarray(np.mean([getattr(self.learner, what)], axis=0))
 
     def names(self) -> list[str]:
         """Return the names of the features."""

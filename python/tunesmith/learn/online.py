@@ -297,6 +297,13 @@ class Online:
                 return
 
     @property
+    def shares(self) -> int:
+        """How many workers sentences can be dealt to: one for each learner, or line of a batch."""
+        if self.regime.shards > 1:
+            return self.regime.shards
+        return self.regime.batch if self.learner.splits else 1
+
+    @property
     def _listed(self) -> int:
         """How many hypotheses of a sentence the size of scores is measured on."""
         return int(getattr(self.learner.selector, "k", 0)) or MEASURED
@@ -319,7 +326,7 @@ class Online:
         """Return learners at the workers; or one here, if workers can select for it."""
         regime = self.regime
         late = regime.stale == "gradient"
-        if regime.shards > 1 or not (late or (regime.batch > 1 and self.learner.splits)):
+        if regime.shards > 1 or not (late or self.shares > 1):
             return _Team(task.dealt(shards), max(regime.shards, 1))
         crew = task.dealt(np.arange(len(shards)))
         if late:
