@@ -44,7 +44,7 @@ class Settings:
     def on_lists(self) -> Settings:
         """Return the settings for saved lists, which nothing can be late for."""
         parts = (self.regime or "").split(",")
-        kept = [part for part in parts if not part.startswith(("delay", "ordered"))]
+        kept = [part for part in parts if not part.startswith(("delay", "ordered", "stale"))]
         regime = ",".join(kept) or None
         return Settings(options={**self.options, **self.lists}, regime=regime, keep=self.keep)
 
@@ -236,7 +236,7 @@ PAPERS: dict[str, Paper] = {
                     "passes": 50,
                     "patience": 3,
                 },
-                regime="batch=20,delay=15,ordered=false",
+                regime="batch=20,delay=15,ordered=false,stale=gradient",
                 start="equal",
                 search=_GREEN_SEARCH,
             ),
@@ -246,7 +246,7 @@ PAPERS: dict[str, Paper] = {
             "kbmira": Settings(options=_KBMIRA, nbest=200, search=_GREEN_SEARCH),
         },
         "When a run has converged: after three passes that are no better, at most 50. Results "
-        "depend on the order in which lists arrive; --regime batch=20 repeats them.",
+        "depend on the order in which gradients arrive; --regime batch=20 repeats them.",
     ),
     "liu2014": Paper(
         "Liu & Huang 2014, Search-aware tuning for machine translation",

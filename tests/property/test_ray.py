@@ -24,6 +24,7 @@ from tunesmith.engines import THREADS, Engine
 from tunesmith.engines import ray as ray_engine
 from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
+from tunesmith.learn.master import Master
 from tunesmith.learn.online import with_regime
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.presets import make_tuner
@@ -40,6 +41,8 @@ METRIC = "bleu:tokenize=none"
 CASES = {
     "mira in order": ("mira", None),
     "mira in batches": ("mira", "batch=3"),
+    "adagrad in batches": ("adagrad", "batch=4"),
+    "bounds in batches": ("rm", "batch=3"),
     "mira mixed": ("mira", "shards=4,mix=2"),
     "mira apart": ("mira", "shards=3,mix=0"),
     "adagrad mixed": ("adagrad", "shards=2,mix=3"),
@@ -131,7 +134,11 @@ def test_a_decoder_at_each_worker_gives_the_same(
     engines: dict[int, Ray], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     source = live(make_world(tmp_path_factory.mktemp("ray")))
-    cases = [("mira", "shards=2,mix=2", 2), ("mira", "delay=2,batch=2", 1), ("mert", None, 4)]
+    cases = [
+        *(("mira", "shards=2,mix=2", 2), ("mira", "delay=2,batch=2", 1), ("mert", None, 4)),
+        *(("mira", "batch=5", workers) for workers in engines),
+        *(("adagrad", "batch=2,delay=2,stale=gradient", workers) for workers in engines),
+    ]
     for preset, regime, workers in cases:
         found, wanted = (
             tune(
@@ -215,7 +222,7 @@ def test_a_question_that_ends_every_worker_is_given_up(
     assert engines[1].replaced == before + lost
 
 
-@pytest.mark.parametrize("case", ["mira mixed", "mert"])
+@pytest.mark.parametrize("case", ["mira mixed", "mira in batches", "mert"])
 def test_runs_whose_workers_are_killed_end_with_the_same_weights(
     engines: dict[int, Ray], case: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,6 +258,48 @@ def test_a_worker_killed_before_each_question_changes_no_weight(
         assert np.array_equal(weights, other) and reached == wanted
     assert set(engine.killed) == set(engine.asked) == QUESTIONS[preset, kind]
     assert engines[2].replaced >= before + len(engine.killed)
+
+
+@pytest.mark.parametrize(
+    "regime", ["batch=4", "batch=2,delay=3,stale=gradient", "batch=2,delay=3,stale=gradient,any"]
+)
+def test_workers_that_decode_for_one_learner_are_killed_and_no_sentence_is_lost_or_doubled(
+    engines: dict[int, Ray], tmp_path_factory: pytest.TempPathFactory, regime: str
+) -> None:
+    """A worker is killed in each pass, when it has answered some of its questions."""
+    source, engine = live(make_world(tmp_path_factory.mktemp("killed"))), engines[2]
+    ordered = not regime.endswith("any")
+    tuner = of("adagrad", regime.replace("any", "ordered=false"))
+    before, killed = engine.replaced, 0
+
+    def learnt(on: Engine) -> tuple[dict[str, float], list[int]]:
+        events: list[dict[str, Any]] = []
+        found = tune(
+            source, metric=METRIC, tuner=tuner, start=POOR["phrase"], iterations=3, keep="last",
+            engine=on, listen=events.append,
+        )  # fmt: skip
+        passes = [event for event in events if event["event"] == "epoch"]
+        return dict(found.weights), [event["visits"] for event in passes]
+
+    numbers, rng = set(asking.processes(engine)), random.Random(regime)
+    step = Master._step
+
+    def stepped(self: Master, *args: Any) -> Any:
+        nonlocal killed
+        if rng.random() < 0.2 and killed < 4:
+            # Those that were replaced meanwhile have another number.
+            asking.kill(rng.choice(asking.processes(engine)))
+            killed += 1
+        return step(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Master, "_step", stepped)
+        found = learnt(engine)
+    assert killed > 1 and engine.replaced > before
+    assert numbers != set(asking.processes(engine))
+    assert len(found[1]) > 1 and set(found[1]) == {source.sentences}
+    if ordered:
+        assert found == learnt(THREADS)
 
 
 def test_a_worker_that_hangs_is_replaced(engines: dict[int, Ray], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from twins.toy import POOR
 
 from tunesmith import tune
 from tunesmith.decode.translation import Model
+from tunesmith.learn.master import Master
 from tunesmith.learn.online import with_regime
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
@@ -36,7 +37,21 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[int]]]:
         taken.append((epoch, batch.tolist()))
         return step(self, learner, found, spent, batch, epoch)
 
+    late = Master._walk_late
+
+    def noted_late(self: Master, online: Any, batches: Any, epoch: int) -> Any:
+        own = self._step
+
+        def stepped(answers: Any, batch: Any) -> Any:
+            taken.append((epoch, batch.tolist()))
+            return own(answers, batch)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self, "_step", stepped, raising=False)
+            return late(self, online, batches, epoch)
+
     monkeypatch.setattr(Following, "_step", noted)
+    monkeypatch.setattr(Master, "_walk_late", noted_late)
     return taken
 
 
@@ -48,6 +63,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[int]]]:
         "batch=7,delay=1,ordered=false",
         "delay=8",
         "shards=3,mix=2",
+        "delay=3,ordered=false,stale=gradient",
+        "batch=3,delay=4,ordered=false,stale=gradient",
     ],
 )
 def test_every_sentence_is_visited_once_in_each_pass(
@@ -77,6 +94,7 @@ def test_every_sentence_is_visited_once_in_each_pass(
         )
         epochs = [event for event in events if event["event"] == "epoch"]
         assert [event["epoch"] for event in epochs] == list(range(1, EPOCHS + 1))
+        assert {event["visits"] for event in epochs} == {len(lines)}
         visits = Counter((epoch, line) for epoch, batch in steps for line in batch)
         assert set(visits.values()) == {1}, visits.most_common(3)
         assert len(visits) == EPOCHS * len(lines)

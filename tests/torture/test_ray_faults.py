@@ -48,6 +48,8 @@ SURVIVED: Counter[str] = Counter()
 CASES: dict[str, tuple[str, dict[str, Any], str | None]] = {
     "mira mixed": ("mira", {"passes": 40}, "shards=3,mix=5"),
     "mira apart": ("mira", {"passes": 40}, "shards=3,mix=0"),
+    "mira in batches": ("mira", {"passes": 10}, "batch=10"),
+    "adagrad in batches": ("adagrad", {"passes": 10, "samples": 300}, "batch=10"),
     "adagrad mixed": ("adagrad", {"passes": 40, "samples": 300}, "shards=2,mix=3"),
     "mert": ("mert", {"restarts": 40}, None),
     "mert on forests": ("mert", {"restarts": 20}, None),
@@ -160,8 +162,20 @@ def test_workers_killed_at_random_change_no_weight(cluster: Any, engine: Ray) ->
     assert engine.replaced >= KILLS // 2
 
 
+@pytest.mark.parametrize(
+    ("preset", "regime"),
+    [
+        ("mira", "shards=3,mix=4"),
+        ("mira", "batch=5"),
+        ("adagrad", "batch=4,delay=3,stale=gradient"),
+    ],
+)
 def test_workers_with_decoders_killed_at_random_change_no_weight(
-    cluster: Any, engine: Ray, tmp_path_factory: pytest.TempPathFactory
+    cluster: Any,
+    engine: Ray,
+    tmp_path_factory: pytest.TempPathFactory,
+    preset: str,
+    regime: str,
 ) -> None:
     folder = make_world(tmp_path_factory.mktemp("faults"))
     lines, references = (
@@ -169,19 +183,23 @@ def test_workers_with_decoders_killed_at_random_change_no_weight(
     )
     model = Model.load(folder / "model", "phrase", named=["pairs"])
     source = Live(model, lines, [[text] for text in references], k=20)
-    tuner = with_regime(make_tuner("mira", {"passes": 6}), "shards=3,mix=4")
+    tuner = with_regime(make_tuner(preset, {"passes": 6}), regime)
 
-    def found(engine: Engine) -> dict[str, float]:
+    def found(engine: Engine) -> tuple[dict[str, float], list[int]]:
+        events: list[dict[str, Any]] = []
         made = tune(
-            source, metric=METRIC, tuner=tuner, start=POOR["phrase"], keep="last", engine=engine
-        )
-        return dict(made.weights)
+            source, metric=METRIC, tuner=tuner, start=POOR["phrase"], keep="last", engine=engine,
+            listen=events.append,
+        )  # fmt: skip
+        visits = [event["visits"] for event in events if event["event"] == "epoch"]
+        assert set(visits) == {len(lines)}
+        return dict(made.weights), visits
 
     wanted = found(THREADS)
     with Killer(cluster, 2, 5.0) as killer:
         while killer.kills < 5:
             assert found(engine) == wanted
-    SURVIVED["worker with a decoder killed"] += killer.kills
+    SURVIVED[f"worker with a decoder killed, {regime}"] += killer.kills
 
 
 def test_a_killed_node_changes_no_weight(cluster: Any, engine: Ray) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from tunesmith.engines import Crew
-from tunesmith.engines.base import Asked, P, Question
+from tunesmith.engines.base import Asked, Job, P, Question
 from tunesmith.engines.ray import Ray
 from twins import asking
 
@@ -59,6 +59,19 @@ class _Mortal:
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
         self._engine.before(question)
         return self._crew.ask_all(question, args)
+
+    def ask_at(self, place: int, question: Callable[..., T], args: tuple[Any, ...]) -> T:
+        self._engine.before(question)
+        return self._crew.ask_at(place, question, args)
+
+    def pipeline(
+        self, question: Callable[..., T], jobs: Iterable[Job], depth: int, ordered: bool
+    ) -> Iterator[tuple[int, T]]:
+        self._engine.before(question)
+        return self._crew.pipeline(question, jobs, depth, ordered)
+
+    def abreast(self, most: int) -> Crew:
+        return _Mortal(self._engine, self._crew.abreast(most))
 
     def settle(self, asked: Sequence[Asked]) -> None:
         self._crew.settle(asked)

@@ -121,13 +121,13 @@ class Fobos:
     updates: int = 0
     """Rows with a slope, so far."""
 
-    def step(self, w: Array, rows: Sequence[Row]) -> Array:
-        """Return w after one batch of rows against the same weights."""
+    def step(self, w: Array, rows: Sequence[Row], then: Array | None = None) -> Array:
+        """Return w after one batch of rows against the same weights: w, or those of `then`."""
         if not len(self.squares):
             self.squares = np.zeros(len(w))
         gradient = np.zeros(len(w))
         for x, gain in rows:
-            slope = self.slope(float(w @ x), gain)
+            slope = self.slope(float((w if then is None else then) @ x), gain)
             gradient += slope * x
             self.updates += slope != 0.0
         self.squares = self.squares + gradient**2

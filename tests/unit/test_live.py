@@ -289,7 +289,7 @@ def test_features_are_met_on_the_way(world: Path) -> None:
 
 REGIMES = [
     *("batch=1", "batch=7", "shards=2", "shards=3,mix=2", "shards=2,mix=0", "delay=2"),
-    "batch=3,delay=1",
+    *("batch=3,delay=1", "delay=2,stale=gradient", "batch=3,delay=1,stale=gradient"),
 ]
 
 
@@ -327,7 +327,10 @@ def test_one_shard_that_is_mixed_is_serial(world: Path, monkeypatch: pytest.Monk
     assert dict(one.weights) == dict(two.weights)
 
 
-@pytest.mark.parametrize("regime", ["batch=7", "shards=2", "shards=2,mix=0", "delay=2"])
+@pytest.mark.parametrize(
+    "regime",
+    ["batch=7", "shards=2", "shards=2,mix=0", "delay=2", "delay=2,stale=gradient"],
+)
 def test_a_regime_makes_a_difference(world: Path, regime: str) -> None:
     tuner = make_tuner("mira", {"c": 0.05})
     serial, other = (
@@ -338,13 +341,16 @@ def test_a_regime_makes_a_difference(world: Path, regime: str) -> None:
 
 
 @pytest.mark.parametrize("ordered", ["true", "false"])
-def test_staleness_is_told(world: Path, ordered: str) -> None:
+@pytest.mark.parametrize("stale", ["lists", "gradient"])
+def test_staleness_is_told(world: Path, ordered: str, stale: str) -> None:
     events: list[dict[str, Any]] = []
-    tuner = cast(Online, with_regime(make_tuner("mira"), f"delay=3,ordered={ordered}"))
+    regime = f"delay=3,ordered={ordered},stale={stale}"
+    tuner = cast(Online, with_regime(make_tuner("mira"), regime))
     learn(world, tuner, listen=events.append, iterations=2)
-    stale = [event["staleness"] for event in events if event["event"] == "epoch"]
-    assert len(stale) == 2
-    for each in stale:
+    epochs = [event for event in events if event["event"] == "epoch"]
+    sentences = len((world / "dev.src").read_text().splitlines())
+    assert [event["visits"] for event in epochs] == [sentences] * 2
+    for each in (event["staleness"] for event in epochs):
         assert 0 < each["mean"] <= 40
         if ordered == "true":
             assert each["max"] == 3
@@ -493,6 +499,9 @@ def test_an_update_of_ones_own_follows_new_features(world: Path) -> None:
         ("shards=1,mix=0", "mix without shards"),
         ("ordered=false", "ordered without a delay.*give delay=1"),
         ("delay=0,ordered=false", "ordered without a delay"),
+        ("batch=2,stale=gradient", "stale without a delay.*give delay=1"),
+        ("delay=2,stale=no", "'stale=no' is no part of a regime.*stale=gradient"),
+        ("delay=2,stale=gradient,shards=2", "both shards"),
     ],
 )
 def test_bad_regimes_are_refused(regime: str, message: str) -> None:
@@ -553,8 +562,9 @@ def first_pass(source: Source, tuner: Tuner) -> dict[str, Any]:
     return step.facts
 
 
-def test_batches_are_taken_as_they_arrive() -> None:
-    tuner = with_regime(make_tuner("mira"), "batch=3,delay=2,ordered=false")
+@pytest.mark.parametrize("stale", ["lists", "gradient"])
+def test_batches_are_taken_as_they_arrive(stale: str) -> None:
+    tuner = with_regime(make_tuner("mira"), f"batch=2,delay=2,ordered=false,stale={stale}")
     assert first_pass(Late(learnable(1)), tuner)["staleness"]["max"] >= 1
 
 
@@ -762,6 +772,32 @@ def test_a_batch_of_a_decoder_that_follows_sees_one_weight_vector(lists: Pools, 
                 better, worse = hope_fear(features @ weights, gains)
                 rows.append((features[better] - features[worse], gains[better] - gains[worse]))
             weights = twin.step(weights, rows)
+        equal(found, named(lists, weights))
+
+
+@given(sparse_lists(), st.integers(1, 3), st.integers(0, 3), st.sampled_from([0.0, 0.02]))
+def test_a_stale_gradient_is_the_one_at_the_weights_of_some_steps_ago(
+    lists: Pools, batch: int, delay: int, l1: float
+) -> None:
+    """Both what is compared and how steep the loss is; the step is taken from the last weights."""
+    plain, weights = Lists.of(lists, METRIC), START.vector(lists.names)
+    tuner = Online(
+        learner=Learner(selector=selectors.HopeFear(), update=updates.AdaGrad("logistic", 0.2, l1)),
+        schedule=Schedule(passes=3, average="none"),
+        regime=Regime(batch=batch, delay=delay, stale="gradient"),
+    )
+    twin = Fobos(logistic_slope, 0.2, l1, 0.0, True)
+    for epoch, found in enumerate(passed(Own(lists), tuner, 3), 1):
+        order, history = visiting_order(3, epoch, lists.sentences), [weights]
+        for start in range(0, len(order), batch):
+            then, rows = history[max(len(history) - 1 - delay, 0)], []
+            for sentence in order[start : start + batch]:
+                features, gains = plain.features[sentence], SentenceGain(plain)(sentence)
+                better, worse = hope_fear(features @ then, gains)
+                if better != worse:
+                    rows.append((features[better] - features[worse], gains[better] - gains[worse]))
+            history.append(twin.step(history[-1], rows, then))
+        weights = history[-1]
         equal(found, named(lists, weights))
 
 

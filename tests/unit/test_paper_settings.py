@@ -65,6 +65,12 @@ def test_options_of_ones_own_replace_those_of_the_paper() -> None:
     settings.tuner("mira-hildreth", {"learner": "perceptron"})
 
 
+def test_gradients_of_green_et_al_are_computed_where_lists_are_decoded() -> None:
+    found = settings_of("green2013", "adagrad").tuner("adagrad")
+    assert isinstance(found, Online)
+    assert found.regime == Regime(batch=20, delay=15, ordered=False, stale="gradient")
+
+
 def test_saved_lists_have_no_delay() -> None:
     found = settings_of("green2013", "adagrad").on_lists()
     assert found.regime == "batch=20"

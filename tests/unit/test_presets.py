@@ -199,7 +199,7 @@ def test_the_round_that_counts_is_the_best_or_the_last(name: str) -> None:
     assert best.weights != last.weights
 
 
-@pytest.mark.parametrize("option", ["batch", "shards", "mix", "delay", "ordered"])
+@pytest.mark.parametrize("option", ["batch", "shards", "mix", "delay", "ordered", "stale"])
 def test_a_regime_is_no_option_of_a_preset(option: str) -> None:
     for name, make in PRESETS.items():
         assert option not in preset_options(name), make
@@ -214,6 +214,7 @@ def test_a_regime_is_no_option_of_a_preset(option: str) -> None:
         ("batch=7", Regime(batch=7)),
         ("delay=3", Regime(delay=3)),
         ("delay=3,ordered=false", Regime(delay=3, ordered=False)),
+        ("delay=3,stale=gradient", Regime(delay=3, stale="gradient")),
     ],
 )
 def test_a_regime_changes_only_what_it_names(regime: str, wanted: Regime) -> None:
@@ -239,12 +240,21 @@ def test_a_regime_changes_only_what_it_names(regime: str, wanted: Regime) -> Non
         ("", "'' is no part"),
         ("mix=3", "mix without shards"),
         ("ordered=false", "ordered without a delay"),
+        ("stale=gradient", "stale without a delay"),
+        ("delay=2,stale=1", "'stale=1' is no part"),
         ("shards=2,delay=1", "both shards and a delay"),
     ],
 )
 def test_regimes_that_make_no_sense_are_refused(regime: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         with_regime(make_tuner("mira"), regime)
+
+
+@pytest.mark.parametrize("preset", ["rm", "rm-cp", "mira-cp"])
+def test_updates_that_select_again_have_no_stale_gradient(preset: str) -> None:
+    with pytest.raises(InputError, match=r"chooses its constraints once.*give stale=lists"):
+        with_regime(make_tuner(preset), "delay=2,stale=gradient")
+    assert with_regime(make_tuner(preset), "delay=2,stale=lists")
 
 
 @pytest.mark.parametrize("name", ["mert", "pro", "rampion", "risk", "random", "grid"])

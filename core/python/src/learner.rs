@@ -1,16 +1,21 @@
 //! `Learner`: passes over lists or forests; and the constraint rows of batch optimisers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_search::Weights;
 use tunesmith_solve::{
-    BlockRows, Blocks, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed,
-    PartCorpus, Pass, Selector as CoreSelector, Update as CoreUpdate, sample_rows,
+    BlockRows, Blocks, Chosen, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed,
+    Part, PartCorpus, Pass, Progress, Rows, Selector as CoreSelector, Update as CoreUpdate,
+    sample_rows,
 };
 use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
 use tunesmith_text::{Names, Piece};
@@ -22,6 +27,7 @@ use crate::forest::Forests;
 use crate::metric::Metric;
 use crate::pools::{Parts, Pools};
 use crate::select::Selector;
+use crate::selected::Selected;
 use crate::threads;
 use crate::update::{Update, fault, loss_of, rows_dict};
 
@@ -39,6 +45,18 @@ pub struct Learner {
     features: Features,
     /// What the decoder that follows the weights knows of its rules.
     kept: Option<Keeping>,
+    /// The pass whose steps are taken one by one.
+    progress: Option<Progress>,
+    told: Told,
+}
+
+/// What those who select for a learner know of it.
+#[derive(Default)]
+struct Told {
+    weights: Vec<f64>,
+    /// Lines that were visited since, and the statistics of the model's best and of y+ of each.
+    lines: Vec<u32>,
+    stats: Vec<f64>,
 }
 
 /// The features by name, for a decoder that follows the weights; nothing where ids are enough.
@@ -68,6 +86,17 @@ impl Features {
         let names = new.filter_map(|id| self.names.name(id));
         self.keys.extend(names.map(|name| Piece::of(name).key()));
         self.told.resize(self.keys.len(), 0.0);
+    }
+
+    /// Forgets the names from id `known` on; the decoder has no weights for them.
+    fn truncate(&mut self, known: usize) {
+        let own = self.keys.drain(known..).zip(self.told.drain(known..));
+        let told: Vec<u64> = own.filter(|&(_, told)| told != 0.0).map(|(key, _)| key).collect();
+        if !told.is_empty() {
+            let table = Arc::make_mut(&mut self.weights);
+            told.into_iter().for_each(|key| table.set(key, 0.0));
+        }
+        self.names.truncate(known);
     }
 
     /// Tells the decoder which weights have changed.
@@ -143,6 +172,10 @@ impl Learner {
                 fault(problem)
             }
         })?;
+        self.facts(py, observed)
+    }
+
+    fn facts<'py>(&self, py: Python<'py>, observed: Observed) -> PyResult<Bound<'py, PyDict>> {
         self.metric.get().check()?;
         let dict = PyDict::new(py);
         dict.set_item("visits", observed.visits)?;
@@ -157,6 +190,61 @@ impl Learner {
         dict.set_item("oracle_stats", oracle.into_pyarray(py))?;
         dict.set_item("prediction_stats", prediction.into_pyarray(py))?;
         Ok(dict)
+    }
+
+    /// What a decoder has found for some lines, as the corpus of these lines.
+    fn part(
+        &self,
+        spaces: &Spaces<'_>,
+        table: &Statistics<'_>,
+        lines: &[u32],
+    ) -> PyResult<Arc<dyn CoreCorpus>> {
+        let features = self.model.weights().len();
+        let part = Corpus::new(spaces, table, self.metric.get(), features)?.shared();
+        if lines.len() != part.lines() {
+            return Err(PyValueError::new_err("one number for each line that was found"));
+        }
+        Ok(Arc::new(PartCorpus::new(part, lines, self.corpus.lines())))
+    }
+
+    /// Chooses the constraints of some lines.
+    fn choose(
+        &self,
+        py: Python<'_>,
+        corpus: &Arc<dyn CoreCorpus>,
+        lines: &[u32],
+        epoch: u64,
+        margins: bool,
+    ) -> PyResult<Chosen> {
+        if lines.iter().any(|&line| line as usize >= corpus.lines()) {
+            return Err(PyValueError::new_err("the order names a line that is not there"));
+        }
+        let rounds = self.update.asks(self.selector.rounds()).ok_or_else(|| {
+            PyValueError::new_err("the update selects again during a step: it cannot be split")
+        })?;
+        let chosen = py.detach(|| -> Result<Chosen, tunesmith_solve::Fault> {
+            let mut chosen = Chosen::default();
+            let pass = self.over(corpus.as_ref(), lines, lines.len(), epoch);
+            let scaled = self.update.is_scaled();
+            pass.select(&self.model, &self.gain, rounds, scaled, &mut chosen)?;
+            if margins {
+                chosen.rounds.iter_mut().for_each(|rows| rows.keep_margins(&self.model));
+            }
+            Ok(chosen)
+        });
+        let chosen = chosen.map_err(fault)?;
+        self.metric.get().check()?;
+        Ok(chosen)
+    }
+
+    fn over<'a>(
+        &'a self,
+        corpus: &'a dyn CoreCorpus,
+        order: &'a [u32],
+        batch: usize,
+        epoch: u64,
+    ) -> Pass<'a> {
+        Pass { corpus, selector: self.selector.as_ref(), order, batch, seed: self.seed, epoch }
     }
 }
 
@@ -226,6 +314,8 @@ impl Learner {
             seed,
             features: Features::new(names.as_deref().unwrap_or_default()),
             kept: None,
+            progress: None,
+            told: Told::default(),
         })
     }
 
@@ -251,15 +341,258 @@ impl Learner {
         lines: PyReadonlyArray1<'_, u32>,
         epoch: u64,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let part =
-            Corpus::new(&spaces, &table, self.metric.get(), self.model.weights().len())?.shared();
         let order = lines.as_slice()?.to_vec();
-        if order.len() != part.lines() {
-            return Err(PyValueError::new_err("one number for each line that was found"));
-        }
-        let corpus = PartCorpus::new(part, &order, self.corpus.lines());
-        let corpus: Arc<dyn CoreCorpus> = Arc::new(corpus);
+        let corpus = self.part(&spaces, &table, &order)?;
         self.pass(py, &corpus, &order, order.len(), epoch)
+    }
+
+    /// Chooses the constraints of some lines, which see the same weights, for a learner that `apply`s
+    /// them elsewhere; with `margins`, updates that are gradients are to be those at these weights.
+    #[pyo3(signature = (lines, epoch, *, margins=false))]
+    fn select(
+        &self,
+        py: Python<'_>,
+        lines: PyReadonlyArray1<'_, u32>,
+        epoch: u64,
+        margins: bool,
+    ) -> PyResult<Selected> {
+        let lines = lines.as_slice()?.to_vec();
+        let chosen = self.choose(py, &self.corpus, &lines, epoch, margins)?;
+        Ok(Selected::new(lines, self.model.weights().len(), Vec::new(), chosen))
+    }
+
+    /// The same on what a decoder has just found. `spaces` come from `take`; features from `known`
+    /// on are new.
+    #[pyo3(signature = (spaces, table, lines, epoch, known, *, margins=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn select_found(
+        &self,
+        py: Python<'_>,
+        spaces: Spaces<'_>,
+        table: Statistics<'_>,
+        lines: PyReadonlyArray1<'_, u32>,
+        epoch: u64,
+        known: usize,
+        margins: bool,
+    ) -> PyResult<Selected> {
+        let lines = lines.as_slice()?.to_vec();
+        let corpus = self.part(&spaces, &table, &lines)?;
+        let chosen = self.choose(py, &corpus, &lines, epoch, margins)?;
+        let names = self.features.names.iter().skip(known).map(str::to_owned).collect();
+        Ok(Selected::new(lines, known, names, chosen))
+    }
+
+    /// The lines of each step of a pass that others select for. Empty lists are passed over.
+    fn batches<'py>(
+        &self,
+        py: Python<'py>,
+        order: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<Vec<Bound<'py, PyArray1<u32>>>> {
+        let order = order.as_slice()?;
+        let batches = self.over(self.corpus.as_ref(), order, self.batch, 0).batches();
+        Ok(batches.into_iter().map(|lines| lines.into_pyarray(py)).collect())
+    }
+
+    /// Whether selecting needs the weights and gains of the moment.
+    #[getter]
+    fn scored(&self) -> bool {
+        self.over(self.corpus.as_ref(), &[], 1, 0).is_scored(&self.gain)
+    }
+
+    /// Begins a pass whose steps come through `apply`; `scored` says whether anyone reads weights
+    /// between them.
+    fn open(&mut self, scored: bool) {
+        self.update.begin_pass(&self.model, scored);
+        self.progress = Some(Progress::default());
+    }
+
+    /// Brings the weights up to date that selecting from some lines reads.
+    fn catch_up(&mut self, lines: PyReadonlyArray1<'_, u32>) -> PyResult<()> {
+        let corpus = Arc::clone(&self.corpus);
+        let selector = Arc::clone(&self.selector);
+        let pass = Pass {
+            corpus: corpus.as_ref(),
+            selector: selector.as_ref(),
+            order: lines.as_slice()?,
+            batch: 1,
+            seed: self.seed,
+            epoch: 0,
+        };
+        pass.catch_up(&mut self.model, &self.gain, self.update.as_mut());
+        Ok(())
+    }
+
+    /// Gives ids to the features that are new to this learner, in the order of `lines`. Raises
+    /// unless the parts have each of these lines once.
+    fn meet(
+        &mut self,
+        parts: Vec<Bound<'_, Selected>>,
+        lines: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<()> {
+        let before = self.features.names.len();
+        for part in in_order(&parts, lines.as_slice()?)? {
+            for name in &part.names {
+                self.features.names.intern(name);
+            }
+        }
+        self.features.complete();
+        if self.features.names.len() > before {
+            self.resize(&(0..before as u32).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// The second half of a step: moves the weights by what was selected for `lines`, in their
+    /// order, after `meet`.
+    fn apply(
+        &mut self,
+        py: Python<'_>,
+        parts: Vec<Bound<'_, Selected>>,
+        lines: PyReadonlyArray1<'_, u32>,
+    ) -> PyResult<()> {
+        let lines = lines.as_slice()?;
+        in_order(&parts, lines)?;
+        let features = self.model.weights().len();
+        let mut ids: Vec<Vec<u32>> = Vec::new();
+        for part in parts.iter().map(Bound::get) {
+            let id = |name: &String| self.features.names.id(name);
+            let own: Option<Vec<u32>> = part.names.iter().map(id).collect();
+            let own = own.ok_or_else(|| PyValueError::new_err("features that were not met"))?;
+            let limit = part.known + own.len();
+            let bad = |rows: &Rows| rows.ids.iter().any(|&id| id as usize >= limit);
+            if part.known > features || part.chosen().rounds.iter().any(bad) {
+                return Err(PyValueError::new_err("constraints on features of another learner"));
+            }
+            ids.push(own);
+        }
+        let mut progress =
+            self.progress.take().ok_or_else(|| PyValueError::new_err("no pass is open"))?;
+        let chosen: Vec<_> = parts.iter().map(|part| part.get().chosen()).collect();
+        let joined: Vec<Part<'_>> = parts
+            .iter()
+            .zip(&chosen)
+            .zip(&ids)
+            .map(|((part, chosen), ids)| Part { chosen, known: part.get().known, ids })
+            .collect();
+        let mut whole = Chosen::joined(&joined, lines);
+        if !whole.notes.is_empty() {
+            if self.gain.is_wide() {
+                for (note, rows) in whole.seen().filter(|(note, _)| note.whole) {
+                    self.told.lines.push(note.line);
+                    self.told.stats.extend(rows[..2].iter().copied().flatten());
+                }
+            }
+            py.detach(|| {
+                let update = self.update.as_mut();
+                progress.apply(&mut whole, &mut self.model, &mut self.gain, update)
+            })
+            .map_err(fault)?;
+        }
+        self.progress = Some(progress);
+        Ok(())
+    }
+
+    /// Ends a pass that was opened. Returns what was seen on the way.
+    fn close<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let progress = self.progress.take();
+        let progress = progress.ok_or_else(|| PyValueError::new_err("no pass is open"))?;
+        self.update.end_pass(&mut self.model);
+        self.facts(py, progress.end())
+    }
+
+    /// What those who select have to know since the last call: ids and values of weights that have
+    /// changed, names of features that are new, and lines that were visited with the statistics of
+    /// the model's best and of y+ of each.
+    fn changes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let weights = self.model.weights();
+        let known = self.told.weights.len();
+        self.told.weights.resize(weights.len(), 0.0);
+        let (mut ids, mut values) = (Vec::new(), Vec::new());
+        for (id, (told, &weight)) in self.told.weights.iter_mut().zip(weights).enumerate() {
+            if told.to_bits() != weight.to_bits() {
+                *told = weight;
+                ids.push(id as u32);
+                values.push(weight);
+            }
+        }
+        let names: Vec<&str> = self.features.names.iter().skip(known).collect();
+        let dict = PyDict::new(py);
+        dict.set_item("names", names)?;
+        dict.set_item("ids", ids.into_pyarray(py))?;
+        dict.set_item("values", values.into_pyarray(py))?;
+        dict.set_item("lines", std::mem::take(&mut self.told.lines).into_pyarray(py))?;
+        dict.set_item("stats", std::mem::take(&mut self.told.stats).into_pyarray(py))?;
+        Ok(dict)
+    }
+
+    /// Adds features with a weight of zero.
+    fn extend(&mut self, names: Vec<String>) -> PyResult<()> {
+        let before = self.features.names.len();
+        for name in &names {
+            self.features.names.intern(name);
+        }
+        if self.features.names.len() != before + names.len() {
+            return Err(PyValueError::new_err("a feature that is known already"));
+        }
+        self.features.complete();
+        self.resize(&(0..before as u32).collect::<Vec<_>>())
+    }
+
+    /// Takes what `changes` of another learner told, apart from names.
+    fn follow(
+        &mut self,
+        ids: PyReadonlyArray1<'_, u32>,
+        values: PyReadonlyArray1<'_, f64>,
+        lines: PyReadonlyArray1<'_, u32>,
+        stats: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<()> {
+        let (ids, values) = (ids.as_slice()?, values.as_slice()?);
+        let (lines, stats) = (lines.as_slice()?, stats.as_slice()?);
+        let width = self.metric.get().inner().width();
+        let features = self.model.weights().len();
+        if ids.len() != values.len()
+            || ids.iter().any(|&id| id as usize >= features)
+            || stats.len() != 2 * width * lines.len()
+            || lines.iter().any(|&line| line as usize >= self.corpus.lines())
+        {
+            return Err(PyValueError::new_err("changes of another learner"));
+        }
+        ids.iter().zip(values).for_each(|(&id, &value)| self.model.set(id, value));
+        for (&line, rows) in lines.iter().zip(stats.chunks_exact(2 * width)) {
+            self.gain.observe(line as usize, &rows[..width], &rows[width..]);
+        }
+        Ok(())
+    }
+
+    /// Forgets the features from `known` on.
+    fn forget(&mut self, known: usize) {
+        self.features.truncate(known);
+        self.model.truncate(known);
+    }
+
+    /// Statistics of what is chosen for every line, a row each, for gains in context; nothing
+    /// before `set_context`.
+    #[getter]
+    fn context<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let context = self.gain.context();
+        if context.is_empty() {
+            return Ok(None);
+        }
+        let rows = PyArray1::from_slice(py, context);
+        Ok(Some(rows.reshape([self.corpus.lines(), context.len() / self.corpus.lines()])?))
+    }
+
+    /// Takes the weights of a learner for which this one selects, and what its gains know.
+    fn mirror(
+        &mut self,
+        weights: PyReadonlyArray1<'_, f64>,
+        gain: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<()> {
+        self.set_weights(weights)?;
+        if !self.gain.restore(gain.as_slice()?) {
+            return Err(PyValueError::new_err("the gains of another learner"));
+        }
+        Ok(())
     }
 
     /// The spaces with this learner's ids for their features; new ones get a weight of zero.
@@ -412,6 +745,23 @@ impl Learner {
         self.model.restore_average(lag.to_vec(), steps[0] as u64);
         Ok(())
     }
+}
+
+/// The part of each line; an error unless the parts have each line once.
+fn in_order<'a>(parts: &'a [Bound<'_, Selected>], lines: &[u32]) -> PyResult<Vec<&'a Selected>> {
+    let wrong = || PyValueError::new_err("a line was selected twice, or not at all");
+    let mut own: HashMap<u32, &Selected> = HashMap::new();
+    for part in parts.iter().map(Bound::get) {
+        for &line in &part.lines {
+            if own.insert(line, part).is_some() {
+                return Err(wrong());
+            }
+        }
+    }
+    if own.len() != lines.len() {
+        return Err(wrong());
+    }
+    lines.iter().map(|line| own.get(line).copied().ok_or_else(wrong)).collect()
 }
 
 fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {

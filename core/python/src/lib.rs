@@ -18,6 +18,7 @@ mod pools;
 mod rules;
 mod search;
 mod select;
+mod selected;
 mod structured;
 mod text;
 mod threads;
@@ -48,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<update::Update>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<learner::Constraints>()?;
+    module.add_class::<selected::Selected>()?;
     module.add_class::<learner::Sampler>()?;
     module.add_class::<search::LineSearch>()?;
     module.add_class::<search::Expectation>()?;

@@ -11,6 +11,8 @@ use tunesmith_solve::update::{
 };
 use tunesmith_solve::{Fault, Loss, Model, Rows, Separate, Stepped, Update as CoreUpdate};
 
+use crate::select::Selector;
+
 type Make = dyn Fn(usize) -> Box<dyn CoreUpdate> + Send + Sync;
 
 /// An update rule that has not met its features yet.
@@ -44,6 +46,18 @@ pub fn loss_of(name: &str) -> PyResult<Loss> {
 
 #[pymethods]
 impl Update {
+    /// Whether one process can choose the constraints that a selector makes, and another one take
+    /// the step.
+    fn splits(&self, selector: &Selector) -> bool {
+        self.start(0).asks(selector.inner.rounds()).is_some()
+    }
+
+    /// The half of the rule that stays where constraints are chosen: it takes no step.
+    fn selecting(&self) -> Self {
+        let make = Arc::clone(&self.make);
+        Update::new(move |_| Box::new(Selecting(make(0))))
+    }
+
     #[staticmethod]
     fn passive_aggressive(c: f64, rate: f64, scale_by_oracle: bool) -> Self {
         Update::new(move |_| Box::new(PassiveAggressive::new(c, rate, scale_by_oracle)))
@@ -136,6 +150,25 @@ impl Update {
             Box::new(PythonUpdate { rule: Arc::clone(&rule), state: None, features })
         })
     }
+}
+
+/// A rule that says which constraints it wants and does nothing with them.
+struct Selecting(Box<dyn CoreUpdate>);
+
+impl CoreUpdate for Selecting {
+    fn step(&mut self, _model: &mut Model, _batch: &mut dyn Separate) -> Result<Stepped, Fault> {
+        Err("a learner that selects for another one takes no steps".into())
+    }
+
+    fn asks(&self, rounds: usize) -> Option<usize> {
+        self.0.asks(rounds)
+    }
+
+    fn is_scaled(&self) -> bool {
+        self.0.is_scaled()
+    }
+
+    fn slow_down(&mut self, _factor: f64) {}
 }
 
 /// An update rule written in Python.

@@ -168,6 +168,11 @@ impl Gain {
         true
     }
 
+    /// What is chosen for every sentence now, a row of statistics each; empty without a context.
+    pub fn context(&self) -> &[f64] {
+        &self.context
+    }
+
     /// What goes from sentence to sentence, for a checkpoint between epochs.
     pub fn state(&self) -> Vec<f64> {
         let mut state = self.background.clone();

@@ -2,6 +2,7 @@
 
 mod batch;
 mod blocks;
+mod chosen;
 mod consensus;
 mod corpus;
 mod expect;
@@ -23,6 +24,7 @@ mod violation;
 
 pub use batch::BlockRows;
 pub use blocks::{Blocks, Sparse, fold};
+pub use chosen::{Chosen, Note, Part};
 pub use consensus::{consensus, forest_consensus};
 pub use corpus::{Corpus, ForestCorpus, ListCorpus, PartCorpus};
 pub use expect::forest_expect;
@@ -31,7 +33,7 @@ pub use line::{Breaks, ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
 pub use oracle::{forest_oracle, oracle};
-pub use pass::{Observed, Pass, sample_rows};
+pub use pass::{Observed, Pass, Progress, sample_rows};
 pub use risk::{Expect, Objective, Probabilities, RowWorth, corpus_worth, expected_gain};
 pub use rng::Rng;
 pub use rows::{Kind, Rows};

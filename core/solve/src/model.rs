@@ -176,6 +176,15 @@ impl Model {
         }
     }
 
+    /// Forgets the features from `features` on.
+    pub fn truncate(&mut self, features: usize) {
+        self.weights.truncate(features);
+        self.lag.truncate(features);
+        self.paces.truncate(features);
+        self.lower.truncate(features);
+        self.upper.truncate(features);
+    }
+
     pub fn restart_average(&mut self) {
         self.lag.fill(0.0);
         self.steps = 0;

@@ -4,13 +4,14 @@ use rayon::prelude::*;
 use tunesmith_space::Among;
 
 use crate::Fault;
+use crate::chosen::{Chosen, Note};
 use crate::corpus::Corpus;
 use crate::gain::Gain;
 use crate::model::Model;
 use crate::rng::Rng;
 use crate::rows::Rows;
 use crate::select::{Selector, Visit};
-use crate::update::{Separate, Update};
+use crate::update::{Separate, Stepped, Update};
 
 /// What a pass saw, for the learning curves.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -75,15 +76,98 @@ impl Separate for Batch<'_, '_> {
     }
 }
 
-/// Sums for [`Observed`].
-#[derive(Default)]
-struct Sums {
+impl Batch<'_, '_> {
+    /// Notes what the visits saw.
+    fn note(&self, corpus: &dyn Corpus, chosen: &mut Chosen) {
+        chosen.scored = self.scored;
+        for visit in &self.visits {
+            let line = corpus.line(visit.sentence);
+            let mut note = Note { line: line as u32, ..Note::default() };
+            if let Some(best) = visit.best {
+                let space = visit.space.as_ref();
+                // Reported as they are, whatever they were multiplied by for learning.
+                let scale = if visit.scale == 0.0 { 1.0 } else { visit.scale };
+                note.seen = true;
+                note.whole = visit.sentence + 1 == corpus.of_line(line).end;
+                note.model = space.gain(best) / scale;
+                if let (Some(oracle), Some(prediction)) = (visit.oracle, visit.prediction) {
+                    note.paired = true;
+                    note.oracle = space.gain(oracle) / scale;
+                    note.prediction = space.gain(prediction) / scale;
+                    note.spread = visit.spread;
+                }
+                let oracle = visit.oracle.unwrap_or(best);
+                for candidate in [best, oracle, visit.prediction.unwrap_or(best)] {
+                    chosen.stats.extend_from_slice(space.stats(candidate));
+                }
+            }
+            chosen.notes.push(note);
+        }
+    }
+}
+
+/// A pass on its way: what its steps have seen so far.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    observed: Observed,
     chosen: u64,
-    model: f64,
-    oracle: f64,
-    prediction: f64,
     spread: f64,
     spread2: f64,
+}
+
+impl Progress {
+    /// Takes a step on constraints that were chosen before.
+    pub fn apply(
+        &mut self,
+        chosen: &mut Chosen,
+        model: &mut Model,
+        gain: &mut Gain,
+        update: &mut dyn Update,
+    ) -> Result<(), Fault> {
+        let stepped = update.step(model, chosen)?;
+        self.close(stepped, chosen, model, gain);
+        Ok(())
+    }
+
+    /// Ends a step.
+    fn close(&mut self, stepped: Stepped, chosen: &Chosen, model: &mut Model, gain: &mut Gain) {
+        if stepped.updates > 0 || !model.skips_idle_steps() {
+            model.end_step();
+        }
+        let observed = &mut self.observed;
+        observed.updates += stepped.updates;
+        observed.loss += stepped.loss;
+        observed.visits += chosen.notes.len() as u64;
+        for (note, rows) in chosen.seen() {
+            if note.whole {
+                gain.observe(note.line as usize, rows[0], rows[1]);
+                for (sum, row) in observed.stats.iter_mut().zip(rows) {
+                    sum.resize(row.len(), 0.0);
+                    sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+                }
+            }
+            self.chosen += 1;
+            observed.model += note.model;
+            observed.oracle += note.oracle;
+            observed.prediction += note.prediction;
+            self.spread += note.spread;
+            self.spread2 += note.spread * note.spread;
+        }
+    }
+
+    /// What all steps have seen.
+    pub fn end(self) -> Observed {
+        let mut observed = self.observed;
+        if self.chosen > 0 {
+            let count = self.chosen as f64;
+            observed.model /= count;
+            observed.oracle /= count;
+            observed.prediction /= count;
+            let mean = self.spread / count;
+            observed.spread = (mean, (self.spread2 / count - mean * mean).max(0.0).sqrt());
+        }
+        observed
+    }
 }
 
 impl Pass<'_> {
@@ -112,8 +196,7 @@ impl Pass<'_> {
         let mut lines = 0;
         for &line in self.order {
             let before = spaces.len();
-            let all = self.corpus.of_line(line as usize);
-            spaces.extend(all.filter(|&space| !self.corpus.is_blank(space)));
+            spaces.extend(self.spaces(line));
             if spaces.len() == before {
                 continue;
             }
@@ -130,6 +213,77 @@ impl Pass<'_> {
         (spaces, ends)
     }
 
+    /// The spaces of a line that are not empty.
+    fn spaces(&self, line: u32) -> impl Iterator<Item = usize> {
+        let all = self.corpus.of_line(line as usize);
+        all.filter(|&space| !self.corpus.is_blank(space))
+    }
+
+    /// The lines of each step, if a step is on all spaces of its lines.
+    pub fn batches(&self) -> Vec<Vec<u32>> {
+        let lines = self.order.iter().copied().filter(|&line| self.spaces(line).next().is_some());
+        let lines: Vec<u32> = lines.collect();
+        lines.chunks(self.batch.max(1)).map(<[u32]>::to_vec).collect()
+    }
+
+    /// Whether model scores are needed.
+    pub fn is_scored(&self, gain: &Gain) -> bool {
+        self.selector.reads_weights() || gain.is_wide() || self.corpus.is_searched()
+    }
+
+    fn batch(&self, spaces: &[usize], gain: &Gain) -> Batch<'_, '_> {
+        let visits = spaces.iter().enumerate();
+        let visits = visits.map(|(group, &sentence)| self.visit(group, sentence, gain)).collect();
+        Batch { selector: self.selector, visits, scored: self.is_scored(gain), fresh: true }
+    }
+
+    /// Brings the weights up to date that selecting from the lines of a step reads.
+    pub fn catch_up(&self, model: &mut Model, gain: &Gain, update: &mut dyn Update) {
+        let spaces: Vec<usize> = self.order.iter().flat_map(|&line| self.spaces(line)).collect();
+        self.refresh(&spaces, model, gain, update);
+    }
+
+    fn refresh(&self, spaces: &[usize], model: &mut Model, gain: &Gain, update: &mut dyn Update) {
+        if self.is_scored(gain) && update.is_lazy() {
+            for &sentence in spaces {
+                self.corpus.ids(sentence, &mut |ids| update.catch_up(model, ids));
+            }
+        }
+    }
+
+    /// The first half of a step on all lines: chooses their constraints, as many rounds of them as
+    /// the update asks for.
+    pub fn select(
+        &self,
+        model: &Model,
+        gain: &Gain,
+        rounds: usize,
+        scaled: bool,
+        chosen: &mut Chosen,
+    ) -> Result<(), Fault> {
+        let spaces: Vec<usize> = self.order.iter().flat_map(|&line| self.spaces(line)).collect();
+        self.choose(&spaces, model, gain, rounds, scaled, chosen)
+    }
+
+    fn choose(
+        &self,
+        spaces: &[usize],
+        model: &Model,
+        gain: &Gain,
+        rounds: usize,
+        scaled: bool,
+        chosen: &mut Chosen,
+    ) -> Result<(), Fault> {
+        let mut batch = self.batch(spaces, gain);
+        chosen.clear(rounds);
+        for (round, rows) in chosen.rounds.iter_mut().enumerate() {
+            rows.scaled = scaled;
+            batch.separate(model, round, rows)?;
+        }
+        batch.note(self.corpus, chosen);
+        Ok(())
+    }
+
     /// Runs the pass. Empty lists are passed over. A stop asked for by `interrupted` is an error.
     pub fn run(
         &self,
@@ -138,11 +292,10 @@ impl Pass<'_> {
         update: &mut dyn Update,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Observed, Fault> {
-        let mut observed = Observed::default();
-        let mut sums = Sums::default();
         let (spaces, ends) = self.steps();
-        let scored = self.selector.reads_weights() || gain.is_wide() || self.corpus.is_searched();
-        update.begin_pass(model, scored);
+        let mut progress = Progress::default();
+        let mut chosen = Chosen::default();
+        update.begin_pass(model, self.is_scored(gain));
         let mut start = 0;
         for end in ends {
             let sentences = &spaces[start..end];
@@ -150,67 +303,21 @@ impl Pass<'_> {
             if interrupted() {
                 return Err("interrupted".into());
             }
-            if scored && update.is_lazy() {
-                for &sentence in sentences {
-                    self.corpus.ids(sentence, &mut |ids| update.catch_up(model, ids));
-                }
-            }
-            let visits: Vec<Visit<'_>> = sentences
-                .iter()
-                .enumerate()
-                .map(|(group, &sentence)| self.visit(group, sentence, gain))
-                .collect();
-            let mut batch = Batch { selector: self.selector, visits, scored, fresh: true };
-            let stepped = update.step(model, &mut batch)?;
-            if stepped.updates > 0 || !model.skips_idle_steps() {
-                model.end_step();
-            }
-            observed.updates += stepped.updates;
-            observed.loss += stepped.loss;
-            observed.visits += batch.visits.len() as u64;
-            for visit in &batch.visits {
-                let Some(best) = visit.best else { continue };
-                let space = visit.space.as_ref();
-                let oracle = visit.oracle.unwrap_or(best);
-                let line = self.corpus.line(visit.sentence);
-                // A partial translation is no output that others could be seen in the context of.
-                if visit.sentence + 1 == self.corpus.of_line(line).end {
-                    gain.observe(line, space.stats(best), space.stats(oracle));
-                    let prediction = visit.prediction.unwrap_or(best);
-                    for (sum, chosen) in observed.stats.iter_mut().zip([best, oracle, prediction]) {
-                        let row = space.stats(chosen);
-                        sum.resize(row.len(), 0.0);
-                        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-                    }
-                }
-                sums.add(visit, best);
+            self.refresh(sentences, model, gain, update);
+            if let Some(rounds) = update.asks(self.selector.rounds()) {
+                let scaled = update.is_scaled();
+                self.choose(sentences, model, gain, rounds, scaled, &mut chosen)?;
+                progress.apply(&mut chosen, model, gain, update)?;
+            } else {
+                let mut batch = self.batch(sentences, gain);
+                let stepped = update.step(model, &mut batch)?;
+                chosen.clear(0);
+                batch.note(self.corpus, &mut chosen);
+                progress.close(stepped, &chosen, model, gain);
             }
         }
         update.end_pass(model);
-        if sums.chosen > 0 {
-            let count = sums.chosen as f64;
-            observed.model = sums.model / count;
-            observed.oracle = sums.oracle / count;
-            observed.prediction = sums.prediction / count;
-            let mean = sums.spread / count;
-            observed.spread = (mean, (sums.spread2 / count - mean * mean).max(0.0).sqrt());
-        }
-        Ok(observed)
-    }
-}
-
-impl Sums {
-    fn add(&mut self, visit: &Visit<'_>, best: usize) {
-        let space = visit.space.as_ref();
-        self.chosen += 1;
-        // Reported as they are, whatever they were multiplied by for learning.
-        let scale = if visit.scale == 0.0 { 1.0 } else { visit.scale };
-        self.model += space.gain(best) / scale;
-        let (Some(oracle), Some(prediction)) = (visit.oracle, visit.prediction) else { return };
-        self.oracle += space.gain(oracle) / scale;
-        self.prediction += space.gain(prediction) / scale;
-        self.spread += visit.spread;
-        self.spread2 += visit.spread * visit.spread;
+        Ok(progress.end())
     }
 }
 

@@ -32,9 +32,50 @@ pub struct Rows {
     pub oracles: Vec<f64>,
     /// Somebody wants to know the plain gain of y+.
     pub scaled: bool,
+    /// By how much y+ of each row won under the weights that it was chosen with; empty where an
+    /// update takes the margins of the moment.
+    pub margins: Vec<f64>,
 }
 
 impl Rows {
+    /// Rows from arrays, with four [`numbers`](Self::numbers) of each; nothing if these do not
+    /// belong together.
+    pub fn of_arrays(
+        mut starts: Vec<usize>,
+        (ids, values): (Vec<u32>, Vec<f64>),
+        (groups, kinds): (Vec<u32>, Vec<Kind>),
+        numbers: &[f64],
+        margins: Vec<f64>,
+    ) -> Option<Self> {
+        let count = groups.len();
+        let fits = starts.len() == count + 1
+            && starts.is_sorted()
+            && starts.pop() == Some(ids.len())
+            && values.len() == ids.len()
+            && kinds.len() == count
+            && numbers.len() == 4 * count
+            && (margins.is_empty() || margins.len() == count);
+        let column = |which: usize| numbers.chunks_exact(4).map(|each| each[which]).collect();
+        fits.then(|| Rows {
+            starts,
+            ids,
+            values,
+            gains: column(0),
+            offsets: column(1),
+            caps: column(2),
+            groups,
+            kinds,
+            oracles: column(3),
+            scaled: false,
+            margins,
+        })
+    }
+
+    /// Gain, offset, cap and oracle of a row.
+    pub fn numbers(&self, row: usize) -> [f64; 4] {
+        [self.gains[row], self.offsets[row], self.caps[row], self.oracles[row]]
+    }
+
     pub fn clear(&mut self) {
         self.starts.clear();
         self.ids.clear();
@@ -45,6 +86,7 @@ impl Rows {
         self.groups.clear();
         self.kinds.clear();
         self.oracles.clear();
+        self.margins.clear();
     }
 
     pub fn len(&self) -> usize {
@@ -67,6 +109,7 @@ impl Rows {
         self.groups.extend(other.groups);
         self.kinds.extend(other.kinds);
         self.oracles.extend(other.oracles);
+        self.margins.extend(other.margins);
     }
 
     /// First entry of each row, and the end of the last.
@@ -86,7 +129,40 @@ impl Rows {
     /// `w·x + offset`: by how much y+ wins.
     pub fn margin(&self, row: usize, model: &Model) -> f64 {
         let (ids, values) = self.row(row);
-        self.offsets[row] + model.dot(ids, values)
+        let products = ids.iter().zip(values).map(|(&id, value)| model.weight(id) * value);
+        products.fold(self.offsets[row], |sum, product| sum + product)
+    }
+
+    /// The margin that the row was chosen with, or that of the moment.
+    pub fn margin_then(&self, row: usize, model: &Model) -> f64 {
+        self.margins.get(row).copied().unwrap_or_else(|| self.margin(row, model))
+    }
+
+    /// Keeps the margins of all rows as they are now.
+    pub fn keep_margins(&mut self, model: &Model) {
+        self.margins = (0..self.len()).map(|row| self.margin(row, model)).collect();
+    }
+
+    /// Adds a row of another, which has other ids from `known` on: that of `known + i` is `ids[i]`.
+    pub fn copy(&mut self, other: &Rows, row: usize, group: u32, known: usize, ids: &[u32]) {
+        self.starts.push(self.ids.len());
+        self.gains.push(other.gains[row]);
+        self.offsets.push(other.offsets[row]);
+        self.caps.push(other.caps[row]);
+        self.groups.push(group);
+        self.kinds.push(other.kinds[row]);
+        self.oracles.push(other.oracles[row]);
+        self.margins.extend(other.margins.get(row));
+        let (from, values) = other.row(row);
+        let old = from.partition_point(|&id| (id as usize) < known);
+        self.ids.extend_from_slice(&from[..old]);
+        self.values.extend_from_slice(&values[..old]);
+        let new = from[old..].iter().map(|&id| ids[id as usize - known]);
+        let mut new: Vec<(u32, f64)> = new.zip(values[old..].iter().copied()).collect();
+        new.sort_unstable_by_key(|&(id, _)| id);
+        // New ids come after all that were known.
+        self.ids.extend(new.iter().map(|&(id, _)| id));
+        self.values.extend(new.iter().map(|&(_, value)| value));
     }
 
     /// How far the row is from being satisfied; negative when it is.

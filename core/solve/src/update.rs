@@ -39,6 +39,17 @@ pub struct Stepped {
 pub trait Update: Send + Sync {
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault>;
 
+    /// How many of a selector's rounds a step asks for, each of them once and under the weights
+    /// that it starts from; nothing if it selects again under weights that it has moved.
+    fn asks(&self, _rounds: usize) -> Option<usize> {
+        None
+    }
+
+    /// Whether a step wants to know the plain gain of y+.
+    fn is_scaled(&self) -> bool {
+        false
+    }
+
     /// Brings lazily updated weights up to date before they are read.
     fn catch_up(&mut self, _model: &mut Model, _ids: &[u32]) {}
 

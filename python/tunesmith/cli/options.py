@@ -178,7 +178,7 @@ Regime = Annotated[
         "--regime",
         "TEXT",
         "How an online tuner spreads sentences: batch=20, or shards=2,mix=5; with a live "
-        "decoder also delay=3 or delay=3,ordered=false.",
+        "decoder also delay=3 or delay=3,stale=gradient,ordered=false.",
     ),
 ]
 Seed = Annotated[int, option("--seed", "N", "Seed of the first run.", RUNS, min=0)]

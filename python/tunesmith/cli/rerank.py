@@ -313,7 +313,7 @@ def refuse_idle_workers(engine: Engine, tuner: Tuner) -> None:
     wanted = engine.workers if isinstance(engine, Ray) else None
     if wanted is None or getattr(tuner, "shared", False):
         return
-    learners = tuner.regime.shards if isinstance(tuner, Online) else 1
+    learners = tuner.shares if isinstance(tuner, Online) else 1
     if wanted > learners:
         raise InputError(
             f"--workers {wanted}, but the tuner keeps only {learners} busy",

@@ -19,16 +19,19 @@ with `reads`, and those after which earlier questions no longer matter with `beg
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tunesmith.engines.pool import Pool
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 C = TypeVar("C", bound=Callable[..., Any])
 Question = Callable[Concatenate["Worker", P], T]
+Job = Callable[[int], tuple[Any, ...]]
+"""Returns the arguments of a question, given the place of the worker that is asked."""
 Asked = tuple[Callable[..., Any], Sequence[tuple[Any, ...]]]
 """A question, and its arguments for each worker."""
 
@@ -96,6 +99,22 @@ class Crew(Protocol):
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
         """Return the answers of all workers, each for its own arguments, in their order."""
 
+    def ask_at(self, place: int, question: Callable[..., T], args: tuple[Any, ...]) -> T:
+        """Return the answer of one worker."""
+
+    def pipeline(
+        self, question: Callable[..., T], jobs: Iterable[Job], depth: int, ordered: bool
+    ) -> Iterator[tuple[int, T]]:
+        """Yield the numbers of jobs, from 0, and their answers; at most `depth` + 1 are under way.
+
+        A job is taken only when there is room for it; it is given the place of the worker that will
+        be asked, and returns the arguments. Unless `ordered`, answers come as they are ready. The
+        question must be one that `reads`.
+        """
+
+    def abreast(self, most: int) -> Crew:
+        """Return workers of the same share that answer side by side, at most so many if new."""
+
     def settle(self, asked: Sequence[Asked]) -> None:
         """Note that these questions alone would bring new workers to where the workers are now."""
 
@@ -111,3 +130,41 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """End the workers of all crews."""
+
+
+def pipelined(
+    jobs: Iterable[Job],
+    size: int,
+    depth: int,
+    send: Callable[[int, tuple[Any, ...]], S],
+    ready: Callable[[list[S]], int],
+    receive: Callable[[S], T],
+) -> Iterator[tuple[int, T]]:
+    """Yield what `Crew.pipeline` promises, for workers that questions are sent to.
+
+    `ready` returns the place of the next answer among those that were sent; the worker with the
+    fewest questions is asked.
+    """
+    waiting: dict[int, tuple[int, S]] = {}
+    load = [0] * size
+
+    def take() -> tuple[int, T]:
+        chosen = ready([sent for _, sent in waiting.values()])
+        number = list(waiting)[chosen]
+        place, sent = waiting.pop(number)
+        load[place] -= 1
+        return number, receive(sent)
+
+    coming = enumerate(jobs)
+    while True:
+        if len(waiting) > depth:
+            yield take()
+        following = next(coming, None)
+        if following is None:
+            break
+        number, job = following
+        place = load.index(min(load))
+        load[place] += 1
+        waiting[number] = place, send(place, job(place))
+    while waiting:
+        yield take()

@@ -24,12 +24,24 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from tunesmith.engines.base import Asked, Crew, Dealt, Effect, P, Question, T, Worker, effect_of
+from tunesmith.engines.base import (
+    Asked,
+    Crew,
+    Dealt,
+    Effect,
+    Job,
+    P,
+    Question,
+    T,
+    Worker,
+    effect_of,
+    pipelined,
+)
 from tunesmith.engines.pool import Pool
 from tunesmith.engines.ray_files import received, sent, shelf
 from tunesmith.errors import InputError
@@ -331,6 +343,9 @@ class _Actors:
     def ask(self, question: Question[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return self._answers(question, [(0, args, kwargs)])[0]
 
+    def ask_at(self, place: int, question: Callable[..., T], args: tuple[Any, ...]) -> T:
+        return self._answers(question, [(place, args, {})])[0]
+
     def ask_all(self, question: Callable[..., T], args: Sequence[tuple[Any, ...]]) -> list[T]:
         return self._answers(
             question,
@@ -356,6 +371,32 @@ class _Actors:
                 found[number] = self._receive(sent, question)
                 free.append(sent.place)
             yield found.pop(wanted)
+
+    def pipeline(
+        self, question: Callable[..., T], jobs: Iterable[Job], depth: int, ordered: bool
+    ) -> Iterator[tuple[int, T]]:
+        ray = _ray()
+
+        def send(place: int, args: tuple[Any, ...]) -> _Sent:
+            return self._send(place, _packed((question, args, {})))
+
+        def ready(sent: list[_Sent]) -> int:
+            if ordered:
+                return 0
+            refs = [each.ref for each in sent]
+            done, _ = ray.wait(refs, num_returns=1, timeout=self._engine.timeout)
+            # After the time-out, the first question has waited longest.
+            return refs.index(done[0]) if done else 0
+
+        def receive(sent: _Sent) -> T:
+            found: T = self._receive(sent, question)
+            return found
+
+        return pipelined(jobs, self.size, depth, send, ready, receive)
+
+    def abreast(self, most: int) -> Crew:
+        del most  # processes work side by side already
+        return self
 
     def settle(self, asked: Sequence[Asked]) -> None:
         self._log = [

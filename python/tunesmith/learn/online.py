@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from tunesmith.engines import Crew, Worker, begins, reads
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import packed, unpacked
 from tunesmith.learn.gains import SENTENCE, Gain
+from tunesmith.learn.master import Master
 from tunesmith.learn.scale import Fit, in_units, measure, paces
 from tunesmith.learn.selectors import Selector, Violations
 from tunesmith.learn.task import Epoch, Facts, SavedState, State, Task, Tuner
@@ -23,6 +24,7 @@ from tunesmith.weights import Vector
 
 Average = Literal["all", "updates", "epoch", "none"]
 Order = npt.NDArray[np.uint32]
+Stale = Literal["lists", "gradient"]
 # Hypotheses of a sentence by which scores are measured, where a selector has no limit.
 MEASURED = 500
 STATS = ("model", "oracle", "prediction")
@@ -47,6 +49,15 @@ class Learner:
 
     KERNEL: ClassVar[str] = "core/solve/src/pass.rs"
 
+    @property
+    def splits(self) -> bool:
+        """Whether one process can choose the constraints of a step, and another one take it.
+
+        Not if an update selects again under weights that it has moved: cutting planes, the bounds
+        of the relative margin one after the other, and updates written in Python.
+        """
+        return self.update.kernel().splits(self.selector.kernel())
+
     def fitted(self, task: Task, start: Vector, k: int) -> Fit:
         """Return the unit of scores, and how fast each weight moves, under the start weights."""
         if not (self.spread or self.normalise):
@@ -70,16 +81,21 @@ class Learner:
         batch: int,
         average: Average,
         fit: Fit | None = None,
+        selecting: bool = False,
     ) -> _core.Learner:
-        """Return a learner that passes over the sentences of a task from the start weights."""
+        """Return a learner that passes over the sentences of a task from the start weights.
+
+        One that is `selecting` chooses constraints for another one and takes no steps itself.
+        """
         fit = fit or Fit()
+        update = in_units(self.update, fit.unit).kernel()
         bounded = bool(np.isfinite(task.lower).any() or np.isfinite(task.upper).any())
         return _core.Learner(
             task.spaces.core,
             task.table,
             task.metric.native,
             in_units(self.selector, fit.unit).kernel(),
-            in_units(self.update, fit.unit).kernel(),
+            update.selecting() if selecting else update,
             start,
             gain=self.gain.kind,
             decay=self.gain.decay,
@@ -138,6 +154,12 @@ class Regime:
     at a time, and each step is taken on lists that are up to `delay` steps old (stale gradients).
     Unless `ordered`, steps are taken as lists arrive, and a batch that takes long may be any number
     of steps old.
+
+    With `stale` lists, constraints are chosen from late lists under the weights of the moment. With
+    `stale` gradients, they are chosen by whoever decodes, under the same weights, and only the step
+    is late (algorithm 2 of Green et al. 2013). Updates that are gradients (`Sgd`, `AdaGrad`, the
+    mean of the perceptron) are then those at the weights of the decoder; others meet the
+    constraints from the weights of the moment.
     """
 
     batch: int = 1
@@ -145,6 +167,7 @@ class Regime:
     mix: int = 20
     delay: int = 0
     ordered: bool = True
+    stale: Stale = "lists"
 
     @property
     def mixings(self) -> int:
@@ -156,7 +179,7 @@ class Regime:
         """Return `base` with changes such as `shards=2,mix=5`; raise if they make no sense.
 
         >>> Regime.parse("delay=3,ordered=false", Regime())
-        Regime(batch=1, shards=1, mix=20, delay=3, ordered=False)
+        Regime(batch=1, shards=1, mix=20, delay=3, ordered=False, stale='lists')
         """
         least = {"batch": 1, "shards": 1, "mix": 0, "delay": 0}
         chosen: dict[str, Any] = {}
@@ -164,18 +187,21 @@ class Regime:
             name, _, value = part.partition("=")
             if name == "ordered" and value in ("true", "false"):
                 chosen[name] = value == "true"
+            elif name == "stale" and value in get_args(Stale):
+                chosen[name] = value
             elif name in least and value.isdecimal() and int(value) >= least[name]:
                 chosen[name] = int(value)
             else:
                 raise InputError(
                     f"{part!r} is no part of a regime",
-                    remedy="give batch=N, shards=N,mix=N or delay=N,ordered=false",
+                    remedy="give batch=N, shards=N,mix=N or delay=N,stale=gradient,ordered=false",
                 )
         changed = replace(base, **chosen)
         if "mix" in chosen and changed.shards == 1:
             raise InputError("mix without shards", remedy="give shards=2 or more with it")
-        if "ordered" in chosen and changed.delay == 0:
-            raise InputError("ordered without a delay", remedy="give delay=1 or more with it")
+        for name in ("ordered", "stale"):
+            if name in chosen and changed.delay == 0:
+                raise InputError(f"{name} without a delay", remedy="give delay=1 or more with it")
         if changed.delay and changed.shards > 1:
             raise InputError("both shards and a delay", remedy="choose one of the two")
         return changed
@@ -202,6 +228,12 @@ class Online:
                 "an update written in Python has no learning rate that could slow down",
                 remedy="leave slow_down at 1, and let the rule make its steps smaller",
             )
+        if self.regime.stale == "gradient" and not self.learner.splits:
+            raise InputError(
+                "stale=gradient needs an update that chooses its constraints once in a step",
+                remedy="give stale=lists, or a tuner without bounds, cutting planes or an update "
+                "written in Python",
+            )
 
     def epochs(
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
@@ -209,7 +241,7 @@ class Online:
         """Yield the weights after each pass, or after each part of one."""
         schedule, sentences = self.schedule, task.spaces.lines
         shards = deal(sentences, task.lengths(), max(self.regime.shards, 1))
-        team = _Team(task.dealt(shards), max(self.regime.shards, 1))
+        team = self._team(task, shards)
         fit = self.learner.fitted(task, start, self._listed) if state is None else Fit.of(state)
         team.begin(self, start, seed, fit)
         done, moved = 0, [np.inf, np.inf]
@@ -265,6 +297,13 @@ class Online:
                 return
 
     @property
+    def shares(self) -> int:
+        """How many workers sentences can be dealt to: one for each learner, or line of a batch."""
+        if self.regime.shards > 1:
+            return self.regime.shards
+        return self.regime.batch if self.learner.splits else 1
+
+    @property
     def _listed(self) -> int:
         """How many hypotheses of a sentence the size of scores is measured on."""
         return int(getattr(self.learner.selector, "k", 0)) or MEASURED
@@ -283,12 +322,28 @@ class Online:
                 remedy="leave delay out of the regime",
             )
 
-    def _proposed(self, team: _Team) -> Vector:
+    def _team(self, task: Task, shards: npt.NDArray[np.intp]) -> _Team | Master:
+        """Return learners at the workers; or one here, if workers can select for it."""
+        regime = self.regime
+        late = regime.stale == "gradient"
+        if regime.shards > 1 or not (late or self.shares > 1):
+            return _Team(task.dealt(shards), max(regime.shards, 1))
+        crew = task.dealt(np.arange(len(shards)))
+        if late:
+            return Master(crew.abreast(regime.delay + 1), task)
+        return Master(crew, task) if crew.size > 1 else _Team(crew, 1)
+
+    def _proposed(self, team: _Team | Master) -> Vector:
         """Return the mean of the learners' weights, or of their averages."""
         return team.mean("weights" if self.schedule.average == "none" else "average")
 
     def _pass(
-        self, team: _Team, order: Order, shards: npt.NDArray[np.intp], epoch: int, part: int = 0
+        self,
+        team: _Team | Master,
+        order: Order,
+        shards: npt.NDArray[np.intp],
+        epoch: int,
+        part: int = 0,
     ) -> Facts:
         """Let every learner pass over its shard, in the order of the whole; mix on the way."""
         count = self.schedule.proposals
@@ -523,6 +578,7 @@ def merge_facts(facts: list[Facts]) -> Facts:
     paired = bool(spread) or any(fact["oracle"] or fact["prediction"] for fact in facts)
     watched = paired or any(fact["model"] for fact in facts)
     return {
+        "visits": visits,
         "updates": sum(fact["updates"] for fact in facts),
         "loss": sum(fact["loss"] for fact in facts),
         "model": mean("model") if watched else None,

@@ -34,6 +34,17 @@ _OF_WORKERS = ("shares", "crew", "learners", "holders")
 
 
 @dataclass(frozen=True)
+class Selection:
+    """Constraints that a worker has chosen for lines, and what it took to find their lists."""
+
+    parts: list[_core.Selected]
+    seconds: float = 0.0
+    """Time of decoding."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What a source counted while it found hypotheses."""
+
+
+@dataclass(frozen=True)
 class Task:
     """The spaces to tune on, a metric, and limits of the weights; workers of an engine hold it."""
 
@@ -166,6 +177,23 @@ class Task:
         del pool
         online.refuse_delay()
         return [learner.run(order, epoch)]
+
+    @property
+    def follows(self) -> bool:
+        """Whether a decoder finds the lists when a learner comes to them."""
+        return False
+
+    def select(
+        self,
+        learner: _core.Learner,
+        lines: npt.NDArray[np.uint32],
+        epoch: int,
+        online: Online,
+        pool: Pool,
+    ) -> Selection:
+        """Return the constraints of some lines under a learner's weights, as if in one batch."""
+        del online, pool
+        return Selection([learner.select(lines, epoch)] if len(lines) else [])
 
     def limit(self, learner: _core.Learner) -> None:
         """Set the limits of features that a learner met during training; here there are none."""

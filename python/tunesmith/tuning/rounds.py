@@ -6,6 +6,7 @@ Each round proposes weights and says what they choose; the loop scores them and 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +20,16 @@ from tunesmith.engines import THREADS, Crew, Engine, Pool
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import unpacked
 from tunesmith.learn.online import Online
-from tunesmith.learn.task import Epoch, Facts, SavedState, State, Statistics, Task, Tuner
+from tunesmith.learn.task import (
+    Epoch,
+    Facts,
+    SavedState,
+    Selection,
+    State,
+    Statistics,
+    Task,
+    Tuner,
+)
 from tunesmith.metrics import Metric
 from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice
@@ -438,6 +448,51 @@ class Following(Task):
             late = len(facts) - made
             facts.append({**self._step(learner, *lists, batch, epoch), "staleness": late})
         return facts
+
+    @property
+    def follows(self) -> bool:
+        """A decoder finds the lists."""
+        return True
+
+    def select(
+        self,
+        learner: _core.Learner,
+        lines: npt.NDArray[np.uint32],
+        epoch: int,
+        online: Online,
+        pool: Pool,
+    ) -> Selection:
+        """Decode lines and return their constraints; the learner is the same afterwards.
+
+        Each line is taken by itself, so that the names of its new features come in an order that
+        does not depend on other lines. With stale gradients the margins of the moment go along.
+        """
+        if not len(lines):
+            return Selection([])
+        began = time.perf_counter()
+        translator = self.source.following(learner)
+
+        def found(line: int) -> Spaces:
+            return self.source.found(translator, [line], online.k)
+
+        spaces = list(pool.map(found, lines.tolist()))
+        seconds, known = time.perf_counter() - began, learner.size
+        parts, counts = list[_core.Selected](), Counter[str]()
+        late = online.regime.stale == "gradient"
+        for each, line in zip(spaces, lines, strict=True):
+            if late and online.regime.batch <= 1 and each.binned:
+                raise InputError(
+                    "stale gradients of the bins of one line are no single step",
+                    remedy="give batch=2 or more with it, or stale=lists",
+                )
+            own = each.with_ids_of(learner)
+            if learner.size > known:
+                self.limit(learner)
+            table, number = own.table(self.metric, self.threads), np.array([line], np.uint32)
+            parts.append(learner.select_found(own.core, table, number, epoch, known, margins=late))
+            counts.update(each.counts)
+            learner.forget(known)
+        return Selection(parts, seconds, dict(counts))
 
     def _decode(
         self, translator: Any, batch: npt.NDArray[np.uint32], k: int

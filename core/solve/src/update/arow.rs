@@ -31,6 +31,10 @@ impl Update for Arow {
         self.rate *= factor;
     }
 
+    fn asks(&self, _rounds: usize) -> Option<usize> {
+        Some(1)
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         batch.separate(model, 0, &mut self.rows)?;

@@ -181,6 +181,10 @@ impl Update for Gradient {
         self.eta *= factor;
     }
 
+    fn asks(&self, _rounds: usize) -> Option<usize> {
+        Some(1)
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut rows = std::mem::take(&mut self.rows);
@@ -200,7 +204,7 @@ impl Update for Gradient {
                     self.settle(model, id);
                     margin += self.cells[id as usize].weight * value;
                 }
-                self.margins.push(margin);
+                self.margins.push(rows.margins.get(row).copied().unwrap_or(margin));
             }
             stepped.loss += self.times * self.loss.slopes(&rows.gains[row..end], &mut self.margins);
             for (row, &slope) in (row..end).zip(&self.margins) {

@@ -23,10 +23,18 @@ impl Update for Hildreth {
         self.rate *= factor;
     }
 
+    fn asks(&self, rounds: usize) -> Option<usize> {
+        Some(rounds)
+    }
+
+    fn is_scaled(&self) -> bool {
+        self.scale_by_oracle
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         let mut part = Rows::default();
-        part.scaled = self.scale_by_oracle;
+        part.scaled = self.is_scaled();
         let mut problem: Vec<Dual> = Vec::new();
         for round in 0..batch.rounds() {
             batch.separate(model, round, &mut part)?;

@@ -28,9 +28,17 @@ impl Update for PassiveAggressive {
         self.rate *= factor;
     }
 
+    fn asks(&self, rounds: usize) -> Option<usize> {
+        (rounds == 1).then_some(1)
+    }
+
+    fn is_scaled(&self) -> bool {
+        self.scale_by_oracle
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
-        self.rows.scaled = self.scale_by_oracle;
+        self.rows.scaled = self.is_scaled();
         for round in 0..batch.rounds() {
             batch.separate(model, round, &mut self.rows)?;
             for row in 0..self.rows.len() {

@@ -55,11 +55,15 @@ impl Update for Perceptron {
         self.rate *= factor;
     }
 
+    fn asks(&self, _rounds: usize) -> Option<usize> {
+        Some(1)
+    }
+
     fn step(&mut self, model: &mut Model, batch: &mut dyn Separate) -> Result<Stepped, Fault> {
         let mut stepped = Stepped::default();
         batch.separate(model, 0, &mut self.rows)?;
         if self.mean {
-            let margins = (0..self.rows.len()).map(|row| (row, self.rows.margin(row, model)));
+            let margins = (0..self.rows.len()).map(|row| (row, self.rows.margin_then(row, model)));
             let found: Vec<(usize, f64)> =
                 margins.filter(|&(row, margin)| self.counts(row, margin)).collect();
             let mut sentences: Vec<u32> =
