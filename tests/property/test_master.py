@@ -234,6 +234,15 @@ def test_stale_gradients_in_order_are_the_same_everywhere(
     assert wanted[1][0]["staleness"] == {"mean": 1.5, "max": 2}
 
 
+@pytest.mark.parametrize("regime", [BATCHES, LATE], ids=["batches", "late"])
+def test_violations_that_workers_find_are_those_of_one_process(world: Path, regime: Regime) -> None:
+    """The counts of what can be reached as well."""
+    wanted = learnt(world, of("maxforce", regime), THREADS)
+    assert wanted[1][0]["counts"]["pairs"] == live(world, "phrase").sentences
+    for engine in (Pickling(2), Pickling(3, losing=0.3)):
+        assert learnt(world, of("maxforce", regime), engine) == wanted
+
+
 def test_stale_gradients_are_neither_stale_lists_nor_batches(world: Path) -> None:
     found = [
         learnt(world, of("adagrad", regime), THREADS)[0]

@@ -84,33 +84,28 @@ impl Chosen {
         whole.clear(rounds);
         whole.scored = parts.iter().any(|part| part.chosen.scored);
         let mut visits: FxHashMap<u32, Vec<(usize, usize)>> = FxHashMap::default();
-        let mut rows_of: Vec<Vec<usize>> = Vec::new();
-        let mut stats_of: Vec<Vec<[&[f64]; 3]>> = Vec::new();
+        // Of each visit of each part, if it has seen something.
+        let mut stats: Vec<Vec<Option<[&[f64]; 3]>>> = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             for (visit, note) in part.chosen.notes.iter().enumerate() {
                 visits.entry(note.line).or_default().push((number, visit));
             }
-            rows_of.push(vec![0; rounds]);
-            stats_of.push(part.chosen.seen().map(|(_, rows)| rows).collect());
+            let mut seen = part.chosen.seen().map(|(_, rows)| rows);
+            let own = part.chosen.notes.iter().map(|note| note.seen.then(|| seen.next()).flatten());
+            stats.push(own.collect());
         }
-        let mut taken = vec![0; parts.len()];
         for &(number, visit) in lines.iter().filter_map(|line| visits.get(line)).flatten() {
             let part = &parts[number];
-            let note = part.chosen.notes[visit];
             let group = whole.notes.len() as u32;
-            whole.notes.push(note);
-            if note.seen {
-                for row in stats_of[number][taken[number]] {
-                    whole.stats.extend_from_slice(row);
-                }
-                taken[number] += 1;
+            whole.notes.push(part.chosen.notes[visit]);
+            for row in stats[number][visit].iter().flatten() {
+                whole.stats.extend_from_slice(row);
             }
-            for (round, rows) in part.chosen.rounds.iter().enumerate() {
-                let next = &mut rows_of[number][round];
-                while rows.groups.get(*next) == Some(&(visit as u32)) {
-                    whole.rounds[round].copy(rows, *next, group, part.known, part.ids);
-                    *next += 1;
-                }
+            for (joined, rows) in whole.rounds.iter_mut().zip(&part.chosen.rounds) {
+                // The rows of a part are in the order of its visits.
+                let first = rows.groups.partition_point(|&group| (group as usize) < visit);
+                let own = (first..rows.len()).take_while(|&row| rows.groups[row] as usize == visit);
+                own.for_each(|row| joined.copy(rows, row, group, part.known, part.ids));
             }
         }
         whole

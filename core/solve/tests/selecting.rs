@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use common::{ERRORS, List, corpus_of, gain, hypotheses, quarters, score};
 use proptest::prelude::*;
-use tunesmith_solve::update::{Gradient, PassiveAggressive, Rate};
+use tunesmith_solve::update::{Gradient, PassiveAggressive, Perceptron, Rate};
 use tunesmith_solve::{
-    Bounded, Corpus, Expected, Gain, GainKind, GainScale, HopeFear, Kind, ListCorpus, ListKind,
-    Lists, Loss, Model, Observed, Pairs, Pass, Rng, Rows, Selector, Visit, Worth, sample_rows,
+    Bounded, Chosen, Corpus, Expected, Gain, GainKind, GainScale, HopeFear, Kind, ListCorpus,
+    ListKind, Lists, Loss, Model, Observed, Pairs, Part, Pass, Progress, Rng, Rows, Selector,
+    Update, Visit, Worth, sample_rows,
 };
 use tunesmith_space::Among;
 
@@ -495,4 +496,69 @@ fn what_is_reported_of_a_step_with_several_rounds_is_what_was_before_it() {
     assert!((seen.model - 0.2).abs() < 1e-12 && (seen.oracle - 1.0).abs() < 1e-12);
     // y+ scored nothing then, and so did the lowest.
     assert_eq!(seen.spread, (0.0, 0.0));
+}
+
+#[test]
+fn a_pass_is_its_two_halves_whoever_takes_the_first() {
+    let lists = [
+        vec![([1, 0], 8), ([0, 1], 0)],
+        vec![([2, 1], 3), ([1, 2], 1), ([0, 3], 5)],
+        vec![],
+        vec![([1, 1], 2), ([3, 0], 0)],
+    ];
+    let corpus = corpus_of(&lists);
+    let order = [3, 0, 2, 1];
+    let gain = Gain::new(
+        Arc::new(ERRORS),
+        GainKind::Background { decay: 0.9, oracle: true },
+        GainScale::One,
+        vec![1.0; 4],
+        &[1.0; 2],
+    );
+    let rules: [Box<dyn Update>; 3] = [
+        Box::new(PassiveAggressive::new(0.3, 1.0, true)),
+        Box::new(Gradient::new(Loss::Logistic, Rate::AdaGrad, 0.1, 0.01, 0.0, 2)),
+        Box::new(Perceptron::new(0.5)),
+    ];
+    for mut update in rules {
+        let start = Model::new(vec![0.1, 0.2]);
+        let (mut whole, mut gains) = (start.clone(), gain.clone());
+        let empty = update.state();
+        let wanted = pass(&corpus, &order, 2)
+            .run(&mut whole, &mut gains, update.as_mut(), &|| false)
+            .expect("lists do not fail");
+        let after = update.state();
+        assert!(update.restore(&empty));
+        let (mut model, mut apart) = (start, gain.clone());
+        let mut progress = Progress::default();
+        update.begin_pass(&model, true);
+        let batches = pass(&corpus, &order, 2).batches();
+        assert_eq!(batches, [vec![3, 0], vec![1]]);
+        for lines in batches {
+            pass(&corpus, &lines, 2).catch_up(&mut model, &apart, update.as_mut());
+            let selected: Vec<Chosen> = lines
+                .iter()
+                .rev()
+                .map(|line| {
+                    let mut chosen = Chosen::default();
+                    let (rounds, scaled) = (update.asks(1).expect("one round"), update.is_scaled());
+                    pass(&corpus, &[*line], 1)
+                        .select(&model, &apart, rounds, scaled, &mut chosen)
+                        .expect("lists do not fail");
+                    chosen
+                })
+                .collect();
+            let parts: Vec<Part<'_>> =
+                selected.iter().map(|chosen| Part { chosen, known: 2, ids: &[] }).collect();
+            progress
+                .apply(&mut Chosen::joined(&parts, &lines), &mut model, &mut apart, update.as_mut())
+                .expect("rows do not fail");
+        }
+        update.end_pass(&mut model);
+        assert_eq!(progress.end(), wanted);
+        assert_eq!(model.weights(), whole.weights());
+        assert_ne!(model.weights(), [0.1, 0.2]);
+        assert_eq!((model.average(), apart.state()), (whole.average(), gains.state()));
+        assert_eq!(update.state(), after);
+    }
 }
