@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import pickle
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +239,19 @@ def test_a_share_holds_its_own_lists_only(spaces: Callable[[Pools], Spaces], wor
     lines = [set(whole.groups[numbers].tolist()) for numbers, _, _ in answers]
     assert sum(map(len, lines)) == whole.lines
     assert max(map(len, lines)) - min(map(len, lines)) <= 1
+
+
+def test_workers_are_dismissed_with_the_task() -> None:
+    """At once, not when Python next collects garbage."""
+    task = replace(task_of(learnable(2), "bleu"), engine=Pickling(2))
+    crew = weakref.ref(task.shares.crew)
+    assert crew() is not None
+    gc.disable()
+    try:
+        del task
+        assert crew() is None
+    finally:
+        gc.enable()
 
 
 def test_batch_tuners_leave_each_list_with_one_worker() -> None:

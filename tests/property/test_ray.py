@@ -59,7 +59,7 @@ QUESTIONS = {
     ("mert", "lists"): {"_vary", "_open", "_look", "_sums"},
     ("mert", "forests"): {"_vary", "_open", "_look", "_gather", "_open_other", "drop", "_sums"},
     ("mert", "bins"): {"_vary", "_open", "_look", "_sample", "_open_other", "drop", "_sums"},
-    ("pro", "lists"): {"_sample", "_losses", "_sums"},
+    ("pro", "lists"): {"_chosen", "_sample", "_losses", "_sums"},
     ("risk", "forests"): {"_expect", "_stats", "_slopes", "_sums"},
     ("random", "bins"): {"_sums"},
 }

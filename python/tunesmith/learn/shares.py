@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -76,8 +75,9 @@ class Shares:
     """The workers that hold a task in shares; puts their answers together."""
 
     def __init__(self, task: Task) -> None:
-        self._deal = _Deal(task)
-        self.crew = task.engine.crew(self._deal, task.threads)
+        # The task is not kept, so that workers are dismissed as soon as nobody has the task.
+        self._plan = _Plan(block_ends(task.spaces), len(task.spaces.groups))
+        self.crew = task.engine.crew(_Deal(task, self._plan), task.threads)
 
     @property
     def alone(self) -> bool:
@@ -90,7 +90,7 @@ class Shares:
 
     def by_list(self, answers: Sequence[Sequence[T] | npt.NDArray[Any]]) -> list[T]:
         """Return what was answered for each list, in the order of the lists."""
-        whole: list[Any] = [None] * self._deal.lists
+        whole: list[Any] = [None] * self._plan.lists
         for place, several in enumerate(answers):
             for number, answer in zip(self._held(place).tolist(), several, strict=True):
                 whole[number] = answer
@@ -98,14 +98,14 @@ class Shares:
 
     def rows(self, answers: Sequence[Rows]) -> Rows:
         """Return rows that were answered for each list, in the order of the lists."""
-        whole = np.empty((self._deal.lists, *answers[0].shape[1:]))
+        whole = np.empty((self._plan.lists, *answers[0].shape[1:]))
         for place, several in enumerate(answers):
             whole[self._held(place)] = several
         return whole
 
     def by_block(self, answers: Sequence[Rows]) -> Rows:
         """Return what was answered for each block, in the order of the blocks."""
-        whole = np.empty((len(self._deal.ends), *answers[0].shape[1:]))
+        whole = np.empty((len(self._plan.ends), *answers[0].shape[1:]))
         for place, several in enumerate(answers):
             whole[place :: self.crew.size] = several
         return whole
@@ -118,7 +118,7 @@ class Shares:
             pieces = [
                 (place, slice(*answers[place][0][turn : turn + 2].tolist()))
                 for turn, place in (
-                    divmod(block, self.crew.size) for block in range(len(self._deal.ends))
+                    divmod(block, self.crew.size) for block in range(len(self._plan.ends))
                 )
             ]
             ids = np.concatenate([answers[0][1][:0]] + [answers[p][1][span] for p, span in pieces])
@@ -128,7 +128,7 @@ class Shares:
         return np.asarray(np.bincount(ids, values, length), np.float64)
 
     def _held(self, place: int) -> Numbers:
-        return self._deal.held(place, self.crew.size)
+        return self._plan.held(place, self.crew.size)
 
 
 def block_ends(spaces: Spaces) -> Numbers:
@@ -153,36 +153,33 @@ def fold(rows: Rows) -> Rows:
     return total
 
 
-class _Deal(Dealt):
-    """A task of which each worker is given its blocks."""
+@dataclass(frozen=True)
+class _Plan:
+    """Which lists are at which worker."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, self._groups = task, task.spaces.groups
-        self.ends = block_ends(task.spaces)
-
-    @property
-    def lists(self) -> int:
-        return len(self._groups)
-
-    @cached_property
-    def _blocks(self) -> Numbers:
-        """The block of each list."""
-        return np.searchsorted(self.ends, np.arange(self.lists), side="right").astype(np.int64)
+    ends: Numbers
+    """Where each block ends."""
+    lists: int
 
     def held(self, place: int, size: int) -> Numbers:
         """Return the numbers of the lists at a worker."""
-        return np.flatnonzero(self._blocks % size == place).astype(np.int64)
+        blocks = np.searchsorted(self.ends, np.arange(self.lists), side="right")
+        return np.flatnonzero(blocks % size == place).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Deal(Dealt):
+    """A task of which each worker is given its blocks."""
+
+    task: Task
+    plan: _Plan
 
     def parts(self, size: int) -> Iterator[Share]:
-        whole = self._task.spaces.lines
-        if size == 1:
-            numbers = np.arange(self.lists, dtype=np.int64)
-            lines = np.arange(whole, dtype=np.int64)
-            yield Share(self._task, numbers, self.ends, lines, whole)
-            return
-        sizes = np.diff(self.ends, prepend=0)
+        spaces, sizes = self.task.spaces, np.diff(self.plan.ends, prepend=0)
         for place in range(size):
-            held = self.held(place, size)
-            task = replace(self._task, spaces=self._task.spaces.subset(held.tolist()))
+            held = self.plan.held(place, size)
+            task = self.task
+            if size > 1:
+                task = replace(task, spaces=spaces.subset(held.tolist()))
             ends = np.cumsum(sizes[place::size])
-            yield Share(task, held, ends, np.unique(self._groups[held]), whole)
+            yield Share(task, held, ends, np.unique(spaces.groups[held]), spaces.lines)
