@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,14 +99,17 @@ def test_threads_and_memory_change_no_byte(tmp_path: Path) -> None:
 
 
 def test_every_template_works_with_a_model_as_it_is_trained(tmp_path: Path) -> None:
-    train(task(tmp_path), tmp_path / "model")
+    (tmp_path / "tagged").write_text(
+        "".join(" ".join(f"{word}|{word[-1]}" for word in line.split()) + "\n" for line in TARGET)
+    )
+    train(replace(task(tmp_path), tagged=tmp_path / "tagged"), tmp_path / "model")
     told = read_model(tmp_path / "model")
-    assert {"frequent.txt", "classes.txt"} <= set(told["files"])
+    assert {"frequent.txt", "classes.txt", "tags.txt"} <= set(told["files"])
     names = [known.name for known in TEMPLATES]
     model = Model.load(tmp_path / "model", "phrase", named=names)
     found = next(model.translator().translate(["das haus"], details=1))
     seen = {template_of(name) for name in dict(found.derivations[0].features)}
-    assert seen >= {"rule-id", "pairs", "contexts", "class-bigrams"}
+    assert seen >= {"rule-id", "pairs", "contexts", "class-bigrams", "tag-bigrams"}
 
 
 def test_every_stage_is_told(tmp_path: Path) -> None:
