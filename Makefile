@@ -49,7 +49,8 @@ ASAN := RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=address -Cdebuginfo=line-tables
         ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1
 ASAN_CARGO := --quiet --profile torture --target $(TARGET) --target-dir target/asan
 sanitize: ## The core's tests and some fuzzing under AddressSanitizer (SANITIZED= inputs for each target)
-	$(ASAN) PROPTEST_CASES=32 cargo test --workspace --exclude tunesmith-python --tests $(ASAN_CARGO)
+	$(ASAN) PROPTEST_CASES=32 cargo test --workspace --exclude tunesmith-python --tests \
+	  --no-fail-fast $(ASAN_CARGO)
 	@out=$$(mktemp -d) && trap 'rm -rf "$$out"' EXIT && TMPDIR="$$out" \
 	  $(ASAN) cargo run $(ASAN_CARGO) -p tunesmith-hostile --bin torture -- \
 	    --executions $(SANITIZED) --seconds 60 --seed $${TORTURE_SEED:-1} --threads $(WORKERS) \

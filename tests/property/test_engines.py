@@ -338,6 +338,40 @@ def live(world: Path, kind: Kind, *templates: str, **more: Any) -> Live:
     return Live(model, lines, [[text] for text in references], k=20, **more)
 
 
+def texts(worker: Worker) -> list[str]:
+    """Return the text that a worker holds: of a task, or of a source."""
+    source: Live = getattr(worker.share, "source", worker.share)
+    assert not source.lines and not source.raw_references
+    return [
+        line
+        for line, references in zip(source.sources, source.references, strict=True)
+        if line or references
+    ]
+
+
+def test_workers_that_decode_hold_their_sentences_only(world: Path) -> None:
+    source = live(world, "phrase")
+    spaces = source.decode(POOR["phrase"], 1)
+    lower, upper = (np.full(len(spaces.names), side) for side in (-np.inf, np.inf))
+    task = Following(
+        spaces, get_metric(METRIC), lower, upper, 1, Pickling(2),
+        source=source, features=spaces.names, bounds={}, fixed={},
+    )  # fmt: skip
+    learners = np.arange(12) % 3
+    crew = task.dealt(learners)
+    assert crew is task.dealt(learners.copy()) and crew is not task.dealt(learners[::-1])
+    wanted = [
+        [line for line, learner in zip(source.sources, learners, strict=True) if learner % 2 == n]
+        for n in range(2)
+    ]
+    assert task.dealt(learners).ask_all(texts, [(), ()]) == wanted
+    # Blocks are sent with the question.
+    apart = source.on(Pickling(2))
+    found = apart.decode(POOR["phrase"], 1)
+    assert found.outputs(found.first()) == spaces.outputs(spaces.first())
+    assert apart._crew.ask_all(texts, [(), ()]) == [[], []]
+
+
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])
 @pytest.mark.parametrize("preset", LIVE)
 @pytest.mark.parametrize("workers", [1, 2])

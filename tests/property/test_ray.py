@@ -307,3 +307,14 @@ def test_a_worker_that_hangs_is_replaced(engines: dict[int, Ray], tmp_path: Path
         crew = engine.crew(None, 1)
         assert crew.ask(asking.halt, str(tmp_path / "first")) == "answered"
         assert engine.replaced == 1
+
+
+def test_a_ray_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray raises a plain exception when the machine is too busy."""
+
+    def busy(**_: object) -> None:
+        raise Exception("The current node timed out during startup.\nThis could happen.")
+
+    monkeypatch.setattr(ray_engine._ray(), "init", busy)
+    with pytest.raises(InputError, match=r"no Ray on this machine: .* timed out during startup"):
+        Ray(1)._connect()

@@ -172,11 +172,12 @@ class Ray:
             }
         try:
             ray.init(address=self.address or LOCAL, **quiet)
-        except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        except Exception as error:
+            # Ray has no type of its own for a start that takes too long.
             where = "on this machine" if self.address is None else f"at {self.address}"
             raise InputError(
                 f"no Ray {where}: {_told(error)}",
-                remedy="check free memory and the limit of processes"
+                remedy="check free memory, other work on the machine and the limit of processes"
                 if self.address is None
                 else "start one with ray start --head, give its HOST:PORT, and set RAY_AUTH_MODE "
                 "and RAY_AUTH_TOKEN_PATH as on its nodes",

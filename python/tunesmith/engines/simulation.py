@@ -25,6 +25,8 @@ from tunesmith.errors import InputError
 
 MOST = 100_000
 """Sentences that are simulated; the numbers of a longer pass are in proportion."""
+QUESTIONS = 4
+"""To all workers in a mixing: to pass over a piece, for features, for weights, to take weights."""
 BLOCK = 20
 """Sentences that a worker of a batch tuner decodes at a time."""
 Times = npt.NDArray[np.float64]
@@ -117,7 +119,8 @@ def _mixing(known: Measurements, workers: int, times: Times, *, mix: int = 20) -
         busy += sum(own)
         # A single worker has nobody to mix with.
         if workers > 1:
-            crossing = 2 * (known.latency + workers * known.message(known.update_bytes))
+            waiting = QUESTIONS * known.latency
+            crossing = 2 * (waiting + workers * known.message(known.update_bytes))
             network += crossing
             moved += 2 * workers * known.update_bytes
             # Of the other shards' steps in the piece, half come before the mean step.

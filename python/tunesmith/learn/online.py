@@ -328,7 +328,8 @@ class Online:
         late = regime.stale == "gradient"
         if regime.shards > 1 or not (late or self.shares > 1):
             return _Team(task.dealt(shards), max(regime.shards, 1))
-        crew = task.dealt(np.arange(len(shards)))
+        # Whoever is free decodes the next batch, so every worker holds every sentence.
+        crew = task.crew if late and task.follows else task.dealt(np.arange(len(shards)))
         if late:
             return Master(crew.abreast(regime.delay + 1), task)
         return Master(crew, task) if crew.size > 1 else _Team(crew, 1)
