@@ -28,6 +28,8 @@ from benchmarks.local_bench import KEPT, captions, captions_model, captions_tran
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 SHARE, SECONDS, CONNECTIONS = 0.9, 600, 100
+IDLE = 2
+"""Seconds after which a connection is made anew: the service closes one that is idle for five."""
 SATURATED, CLIENTS = 20, 8
 """Seconds for which the decoder is kept busy, and how many clients do it."""
 TURNS = 100
@@ -51,9 +53,12 @@ class Client:
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._used = 0.0
 
     async def ask(self, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Return status and body of the answer; POST where there is something to send."""
+        if time.perf_counter() - self._used > IDLE:
+            self.close()
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, self._port)
         reader, writer = self._streams
@@ -65,7 +70,9 @@ class Client:
             writer.write(head.encode() + body)
             top = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
             fields = dict(line.lower().split(": ", 1) for line in top[1:] if ": " in line)
-            return int(top[0].split()[1]), await reader.readexactly(int(fields["content-length"]))
+            content = await reader.readexactly(int(fields["content-length"]))
+            self._used = time.perf_counter()
+            return int(top[0].split()[1]), content
         except BaseException:
             writer.close()
             self._streams = None
@@ -75,6 +82,7 @@ class Client:
         """Hang up."""
         if self._streams is not None:
             self._streams[1].close()
+            self._streams = None
 
 
 def resident(process: int) -> tuple[int, int]:

@@ -69,6 +69,7 @@ impl Examples {
     /// Writes a file of examples, whose ids ascend, with a list of `pools` for each, its statistics
     /// and its gains by the metric; returns the numbers of examples and bytes, and the checksum.
     #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
     fn write(
         py: Python<'_>,
         path: PathBuf,
