@@ -88,20 +88,10 @@ class Shares:
         """Return the answers of all workers to the same question."""
         return self.crew.ask_all(question, [args] * self.crew.size)
 
-    def by_list(self, answers: Sequence[Sequence[T] | npt.NDArray[Any]]) -> list[T]:
-        """Return what was answered for each list, in the order of the lists."""
-        whole: list[Any] = [None] * self._plan.lists
-        for place, several in enumerate(answers):
-            for number, answer in zip(self._held(place).tolist(), several, strict=True):
-                whole[number] = answer
-        return whole
-
-    def rows(self, answers: Sequence[Rows]) -> Rows:
-        """Return rows that were answered for each list, in the order of the lists."""
-        whole = np.empty((self._plan.lists, *answers[0].shape[1:]))
-        for place, several in enumerate(answers):
-            whole[self._held(place)] = several
-        return whole
+    @property
+    def held(self) -> list[Numbers]:
+        """The numbers of the lists at each worker."""
+        return [self._plan.held(place, self.crew.size) for place in range(self.crew.size)]
 
     def by_block(self, answers: Sequence[Rows]) -> Rows:
         """Return what was answered for each block, in the order of the blocks."""
@@ -126,9 +116,6 @@ class Shares:
                 [answers[0][2][:0]] + [answers[p][2][span] for p, span in pieces]
             )
         return np.asarray(np.bincount(ids, values, length), np.float64)
-
-    def _held(self, place: int) -> Numbers:
-        return self._plan.held(place, self.crew.size)
 
 
 def block_ends(spaces: Spaces) -> Numbers:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Dealt, Engine, Pool, Worker, reads
-from tunesmith.learn.shares import Share, Shares, block_ends, block_sums, fold
+from tunesmith.learn.shares import Numbers, Share, Shares, block_ends, block_sums, fold
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Pools, Positions, Spaces
 from tunesmith.spaces.moments import LISTED
@@ -115,19 +115,21 @@ class Task:
 
         `names` are those of the weights, if there are more weights than the task has features.
         """
-        learners = self._of_learners(_chosen, weights)
-        rows: Statistics = (
-            self.shares.rows(self.shares.ask(_chosen, weights))
-            if learners is None
-            else np.asarray(learners)
-        )
-        return rows[self.spaces.last]
+        return self._rows(weights)[self.spaces.last]
+
+    def _rows(self, weights: Vector) -> Statistics:
+        """Return the statistics of what the weights choose, a row for each list or forest."""
+        rows = np.empty((len(self.spaces.groups), self.metric.native.width))
+        for numbers, answer in self._by_list(_chosen, weights):
+            rows[numbers] = answer
+        return rows
 
     def best(self, weights: Vector) -> Positions:
         """Return what the weights choose from each list or forest."""
-        found = self._of_learners(_best, weights)
-        if found is None:
-            found = self.shares.by_list(self.shares.ask(_best, weights))
+        found: list[Any] = [None] * len(self.spaces.groups)
+        for numbers, answer in self._by_list(_best, weights):
+            for number, choice in zip(numbers.tolist(), answer, strict=True):
+                found[number] = choice
         return self.spaces.absolute(found)
 
     def evaluate(self, weights: Vector) -> tuple[float, float]:
@@ -135,22 +137,24 @@ class Task:
         ((total,), (gain,)) = self._totals([weights])
         return self.metric.score(total), gain
 
-    def _of_learners(self, question: Any, weights: Vector) -> list[Any] | None:
-        """Return the answers for all lists where workers hold those of their learners."""
+    def _by_list(self, question: Any, weights: Vector) -> Iterator[tuple[Numbers, Any]]:
+        """Yield the numbers of the lists that each worker holds, and what it answers for them.
+
+        Workers that hold the lists of their learners are asked about those.
+        """
         holders: npt.NDArray[np.intp] | None = self.__dict__.get("holders")
         if holders is None:
-            return None
+            yield from zip(self.shares.held, self.shares.ask(question, weights), strict=True)
+            return
         held = [np.flatnonzero(holders == place) for place in range(self.crew.size)]
         answers = self.crew.ask_all(question, [(weights, each) for each in held])
-        order = np.argsort(np.concatenate(held)).tolist()
-        found = [answer for several in answers for answer in several]
-        return [found[place] for place in order]
+        yield from zip(held, answers, strict=True)
 
     def _totals(self, several: Sequence[Vector]) -> tuple[list[Statistics], list[float]]:
         """Return statistics and gain of the corpus that each of several weights chooses."""
         if "holders" in self.__dict__:
-            rows = [np.asarray(self._of_learners(_chosen, weights)) for weights in several]
-            sums = np.stack([block_sums(each, block_ends(self.spaces)) for each in rows], axis=1)
+            ends = block_ends(self.spaces)
+            sums = np.stack([block_sums(self._rows(each), ends) for each in several], axis=1)
         else:
             sums = self.shares.by_block(self.shares.ask(_sums, several))
         totals = fold(sums)
