@@ -8,7 +8,7 @@ WORKERS ?= 2
 # The build tool lies in the virtual environment too.
 PIP := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-rust test-python torture sanitize memcheck experiments lint format bench build wheel clean
+.PHONY: help demo test test-rust test-python torture sanitize experiments lint format bench build wheel clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
