@@ -139,15 +139,22 @@ def tabulated(folder: Path, asked: Tabulated, outputs: dict[str, list[str]]) -> 
 
 
 def test_what_tuning_has_not_made_better_is_noted(tmp_path: Path) -> None:
-    systems = [System("a", "mert"), System("b", "mert", keep="last"), System("c", "mert")]
-    refused: dict[str, list[str | None]] = {"a": [None, "kept"], "b": ["worse"], "c": [None]}
-    every = [
-        (each, [Found("t", each.name, 1, {"refused": reason}) for reason in refused[each.name]])
-        for each in systems
-    ]
-    assert refusals(every) == [
+    systems = [System(name, "mert", keep="last" if name == "b" else "best") for name in "abcd"]
+
+    def run(name: str, reason: str | None, development: float) -> Found:
+        return Found("t", name, 1, {"refused": reason, "start": 1.0, "development": development})
+
+    runs = {
+        "a": [run("a", None, 2.0), run("a", "kept", 1.0)],
+        "b": [run("b", "worse", 0.5)],
+        "c": [run("c", None, 2.0)],
+        # Saved lists are not decoded again: the tuned weights are tested, however bad.
+        "d": [run("d", "worse", 0.5)],
+    }
+    assert refusals([(each, runs[each.name]) for each in systems]) == [
         "no round was better than the start, which was kept, with a (1 of 2 seeds)",
         "the last round, which was kept, was no better than the start, with b",
+        "the tuned weights score below the first of each list on the tuning lists, with d",
     ]
 
 

@@ -66,16 +66,18 @@ impl WorkingSet {
             }
             let (ids, values) = difference(&self.members[to], &self.members[from]);
             let norm2 = model.norm2(&ids, &values);
-            if norm2 == 0.0 {
-                break;
-            }
             let available = self.members[from].alpha;
-            let delta = ((most + least) / norm2).clamp(-self.members[to].alpha, available);
+            // Equal features: no weight moves, and all of the mass belongs to the more violated.
+            let delta = if norm2 == 0.0 {
+                available
+            } else {
+                ((most + least) / norm2).clamp(-self.members[to].alpha, available)
+            };
             self.members[to].alpha += delta;
             self.members[from].alpha =
                 if delta == available { 0.0 } else { self.members[from].alpha - delta };
             model.add(&ids, &values, delta);
-            changed |= delta != 0.0;
+            changed |= norm2 > 0.0 && delta != 0.0;
         }
         changed
     }
