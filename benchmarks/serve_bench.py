@@ -27,7 +27,7 @@ from benchmarks.harness import Claim, Outcome, say
 from benchmarks.local_bench import KEPT, captions, captions_model, captions_translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-SHARE, SECONDS, CONNECTIONS = 0.9, 600, 100
+SHARE, SECONDS, CONNECTIONS = 0.9, 600, 200
 IDLE = 2
 """Seconds after which a connection is made anew: the service closes one that is idle for five."""
 SATURATED, CLIENTS = 20, 8

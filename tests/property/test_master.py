@@ -169,6 +169,26 @@ def test_a_run_goes_on_with_another_number_of_workers(preset: str) -> None:
             assert repr(found.facts) == repr(wanted.facts)
 
 
+@pytest.mark.parametrize("regime", [Regime(batch=3), Regime(shards=2, mix=2), Regime()])
+@pytest.mark.parametrize("average", ["none", "all"])
+def test_a_run_goes_on_within_a_pass(regime: Regime, average: Any) -> None:
+    """Gains in context have moved on since the pass began."""
+    learner = Learner(
+        selector=selectors.HopeFear(), update=updates.PassiveAggressive(c=0.1), gain=Gain("context")
+    )
+    schedule = Schedule(passes=3, average=average, proposals=3)
+    tuner = Online(learner=learner, schedule=schedule, regime=regime)
+    for metric in ("bleu", "chrf"):
+        task = task_of(learnable(2), metric)
+        for engine in (THREADS, Pickling(2)):
+            whole = list(tuner.epochs(replace(task, engine=engine), START, 3, None))
+            for done in range(1, len(whole)):
+                rest = list(tuner.epochs(task, START, 3, whole[done - 1].state))
+                assert len(rest) == len(whole) - done
+                for found, wanted in zip(rest, whole[done:], strict=True):
+                    assert np.array_equal(found.weights, wanted.weights)
+
+
 # With a live decoder.
 
 

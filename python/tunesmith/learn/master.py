@@ -154,8 +154,8 @@ class Master:
         for _ in range(passes):
             # Multiply as often as before, so that rounding is the same.
             self.learner.slow_down(online.schedule.slow_down)
-        if rest and "context" in state:
-            self.learner.set_context(np.array(state["context"]))
+        if rest and "context.0" in state:
+            self.learner.set_context(np.array(state["context.0"]))
 
     def settle(self, state: SavedState) -> None:
         """Let workers that come later begin from here."""
@@ -180,6 +180,15 @@ class Master:
 
     def share_names(self) -> None:
         """Do nothing: there is one learner."""
+
+    def contexts(self) -> State:
+        """Return the context that gains have come to, and go on from there, as learners at workers
+        do."""
+        found = self.learner.context
+        if found is None:
+            return {}
+        self.each("set_context", found)
+        return {"context.0": found}
 
     def mix(self) -> None:
         """Do nothing: there is one learner."""

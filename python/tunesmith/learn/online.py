@@ -245,21 +245,20 @@ class Online:
         fit = self.learner.fitted(task, start, self._listed) if state is None else Fit.of(state)
         team.begin(self, start, seed, fit)
         done, moved = 0, [np.inf, np.inf]
-        before, updates, context = start, 0, None
+        before, updates = start, 0
         if state is not None:
             done, moved = int(state["done"][0]), state["moved"].tolist()
             team.restore(state)
             if done % schedule.proposals:
                 before, updates = np.array(state["before"]), int(state["updates"][0])
-                context = state.get("context")
         for number in range(done + 1, schedule.rounds + 1):
             epoch, part = 1 + (number - 1) // schedule.proposals, (number - 1) % schedule.proposals
             ends = part == schedule.proposals - 1
             if part == 0:
                 if epoch > 1 and self.learner.gain.kind == "context":
                     names = team.names() if task.names is not None else None
-                    context = task.chosen(task.clip(self._proposed(team)), names)
-                    team.each("set_context", context)
+                    chosen = task.chosen(task.clip(self._proposed(team)), names)
+                    team.each("set_context", chosen)
                 before, updates = team.mean("weights"), 0
                 if schedule.average == "epoch":
                     team.each("restart_average")
@@ -282,8 +281,7 @@ class Online:
             names = team.names()
             kept = team.state(names, number, moved) | fit.state()
             if not ends:
-                kept |= {"before": before, "updates": np.array([updates])}
-                kept |= {} if context is None else {"context": np.asarray(context)}
+                kept |= {"before": before, "updates": np.array([updates])} | team.contexts()
             team.settle(kept)
             yield Epoch(
                 number,
@@ -448,8 +446,10 @@ class _Team:
         names = unpacked(state["names"]) if "names" in state else None
         # Multiply as often as before, so that rounding is the same.
         slower = [(_call, "slow_down", (schedule.slow_down,))] * passes
-        context = state.get("context") if rest else None
-        known = [] if context is None else [(_call, "set_context", (np.array(context),))]
+        known = []
+        if rest and "context.0" in state:
+            contexts = _PerLearner(np.array(state[f"context.{n}"]) for n in range(self.size))
+            known = [(_set_contexts, contexts)]
         return [(_restore, _PerLearner(states), names), *slower, *known]
 
     def each(self, method: str, *args: Any) -> None:
@@ -476,6 +476,17 @@ class _Team:
         names = self._ask(_look, "names")
         if any(each != names[0] for each in names):
             self._ask(_adopt, list(dict.fromkeys(name for each in names for name in each)))
+
+    def contexts(self) -> State:
+        """Return the context that each learner's gains have come to; they go on from there.
+
+        Its sum is taken anew, here and in a run that is resumed, so that rounding is the same.
+        """
+        found = self._ask(_look, "context")
+        if found[0] is None:
+            return {}
+        self._ask(_set_contexts, _PerLearner(found))
+        return {f"context.{number}": each for number, each in enumerate(found)}
 
     def mix(self) -> None:
         """Give all learners the mean of their weights."""
@@ -535,6 +546,14 @@ def _adopt(worker: Worker, numbers: Sequence[int], names: list[str]) -> list[Non
 
 def _call(worker: Worker, numbers: Sequence[int], method: str, args: tuple[Any, ...]) -> list[Any]:
     return [getattr(learner, method)(*args) for learner in _learners(worker, numbers)]
+
+
+def _set_contexts(
+    worker: Worker, numbers: Sequence[int], contexts: Sequence[npt.NDArray[np.float64]]
+) -> list[None]:
+    for learner, context in zip(_learners(worker, numbers), contexts, strict=True):
+        learner.set_context(context)
+    return [None for _ in numbers]
 
 
 @reads
