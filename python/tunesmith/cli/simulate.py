@@ -24,7 +24,8 @@ EXAMPLES = (
     "$ tunesmith simulate model -s dev.de -r dev.en --sentences 1000000 --save m.json\n\n"
     "$ tunesmith simulate --measurements m.json --workers 1..1000 --sentences 10000\n\n"
     "$ tunesmith simulate --run runs/mira --workers 1,2,4,8\n\n"
-    "tunesmith tune --engine ray runs mixing (--regime shards=N) and batch tuners over workers."
+    "tunesmith tune --engine ray runs all of them: batch tuners, --regime shards=N, batch=N and "
+    "delay=N,stale=gradient."
 )
 
 
