@@ -466,3 +466,13 @@ def test_joined_changes_lead_to_the_same_version(
     anew = State()
     anew.take(versions.between(0, versions.now))
     assert anew == truth
+
+
+def test_a_worker_refuses_a_sentence_that_it_does_not_hold(world: Path) -> None:
+    """It has no text of it: a translation of nothing would be learnt from without a word."""
+    source = live(world, "phrase")
+    kept = np.arange(source.sentences) % 2 == 0
+    thin, translator = source.thinned(kept), source.model.translator()
+    assert thin.found(translator, [0, 2], 5).lines == 2
+    with pytest.raises(RuntimeError, match="another one holds"):
+        thin.found(translator, [0, 1], 5)

@@ -13,7 +13,7 @@ from tunesmith.errors import InputError
 from tunesmith.learn.climbing import WHOLE, Field, Path, Search, drop, share_of
 from tunesmith.learn.shares import Numbers, Share
 from tunesmith.learn.task import Epoch, SavedState, State, Task
-from tunesmith.spaces import Pools
+from tunesmith.spaces import Spaces
 from tunesmith.spaces.moments import LISTED
 from tunesmith.weights import Vector
 
@@ -231,11 +231,9 @@ def _gather(worker: Worker, points: Sequence[Vector], fresh: bool) -> None:
     """Keep lists of the forests' strings at some points, with those that are kept already."""
     share: Share = worker.share
     task = share.task
-    lists: Pools = task.spaces.listed(points, LISTED, task.threads)
+    lists: Spaces = task.spaces.listed(points, LISTED, task.threads)
     if not fresh:
-        known = share_of(worker, GATHERED).task.spaces
-        assert isinstance(known, Pools)
-        lists = known.merged(lists)
+        lists = share_of(worker, GATHERED).task.spaces.merged(lists)
     worker.kept[GATHERED] = share.of(lists)
 
 

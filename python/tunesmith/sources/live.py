@@ -216,6 +216,8 @@ class Live(Source):
         """Return what a translator that follows a learner makes of some sentences."""
         lines = [self.sources[i] for i in sentences]
         references = [self.references[i] for i in sentences]
+        if not all(references):
+            raise RuntimeError("a worker was asked for a sentence that another one holds")
         return self._found(translator, lines, references, self.k or k, as_lists=False)
 
     def _found(
