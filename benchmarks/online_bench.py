@@ -46,7 +46,7 @@ SEEDS, DECODINGS, PASSES = (1, 2, 3, 4), 8, 10
 HELD, TRAINED, LONGEST = 1000, 60_000, 25
 Texts = tuple[list[str], list[list[str]]]
 PHRASES = {"stack": 30, "pop_limit": 150, "distortion_limit": 6}
-JUDGED, TEST_SEEDS = ("mert", "mira", "rm"), (1, 2, 3)
+JUDGED, TEST_SEEDS = ("mert", "mira", "rm"), (1, 2, 3, 4, 5)
 # Captions with a phrase-based model of our own, because models of Moses have no templates.
 SPARSE_TASKS, SPARSE_SEEDS, SPARSE = ("captions", "verses"), (1, 2), ("green2013",)
 SHRINKS, STRENGTHS = ("exact", "phrasal", "touched"), ("0.1", "0.01")
