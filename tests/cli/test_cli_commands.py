@@ -569,3 +569,25 @@ def test_a_start_far_below_does_not_hide_the_curves_of_several_runs(
     assert "one seed each" in pages["poor"]
     assert "Starts are not drawn" in pages["poor"]
     assert "Starts are not drawn" not in pages["good"]
+
+
+def test_list_features_are_tuned_and_applied_without_being_named_again(
+    sample: Sample, tmp_path: Path
+) -> None:
+    weights = tmp_path / "w.toml"
+    words = ["rerank", "tune", *sample.dev, "-o", weights, "--force"]
+    ran = tunesmith(*words, "--list-features", "first, agreement", "--json")
+    assert {"list:first", "list:agreement"} <= ran.object["weights"].keys()
+    plain = tunesmith("rerank", "apply", sample.test[0], "-w", weights)
+    assert plain.code == 0 and "without a feature" not in plain.err
+    lists = tmp_path / "new.jsonl"
+    out = ("--nbest-out", lists, "--out-format", "jsonl")
+    assert tunesmith("rerank", "apply", sample.test[0], "-w", weights, *out).code == 0
+    first = [json.loads(line)["hypotheses"][0] for line in lists.read_text().splitlines()]
+    assert [each["text"] for each in first] == plain.out.splitlines()
+    assert "list:agreement" in first[0]["features"]
+    # Start weights that name them want them, too.
+    again = tunesmith(*words, "-w", weights, "--json")
+    assert "list:agreement" in again.object["weights"]
+    bad = tunesmith("rerank", "check", *sample.dev, "--list-features", "agreemnt")
+    assert bad.code == 2 and "use one of first, agreement" in bad.err

@@ -154,12 +154,35 @@ def test_hypotheses_are_ordered_by_weights_of_the_request_or_the_service(shared:
     assert (found["best"], found["scores"]) == (0, [4.0, -0.5, -1.0])
 
 
+def test_features_of_the_list_itself_are_added_where_weights_name_them(shared: Serving) -> None:
+    hypotheses = [
+        {"text": text, "features": {"lm": score}}
+        for text, score in (("x y", -1.0), ("a b c d", -2.0), ("a b c e", -2.0))
+    ]
+    weights = {"lm": 0.1, "list:agreement": 1.0}
+    found = ask(shared, "/v1/choose", hypotheses=hypotheses, weights=weights)
+    assert found["order"] == [1, 2, 0]
+    weights = {"list:first": 1.0}
+    found = ask(shared, "/v1/choose", hypotheses=hypotheses, weights=weights)
+    assert (found["best"], found["scores"]) == (0, [1.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [
         ({"hypotheses": [{"features": {"nothing": 1}}]}, 409, "no_known_feature"),
         ({"hypotheses": [{"features": {"a": 1e308}}], "weights": {"a": 1e308}}, 422, "too_large"),
         ({"hypotheses": [{"features": {"a": 10**400}}], "weights": {"a": 1}}, 422, "too_large"),
+        (
+            {"hypotheses": [{"features": {"a": 1}}], "weights": {"list:first": 1}},
+            422,
+            "text_missing",
+        ),
+        (
+            {"hypotheses": [{"text": "b", "features": {"a": 1}}], "weights": {"list:other": 1}},
+            422,
+            "unknown_feature",
+        ),
         ({"hypotheses": []}, 400, "bad_request"),
         ({"hypotheses": [{"features": {"a": "1"}}]}, 400, "bad_request"),
     ],

@@ -40,7 +40,7 @@ from benchmarks.harness import (
     save,
     show,
 )
-from benchmarks.reranking_bench import Lists, single_feature, with_places
+from benchmarks.reranking_bench import Lists, single_feature
 from benchmarks.rivals import Rivals, filtered, phrases, totals
 from benchmarks.tuners import tune_once
 from tunesmith.metrics import get_metric
@@ -282,13 +282,12 @@ def test_reading_reports_what_the_file_holds(setting: Setting) -> None:
     assert outcome.rows[0]["numbers, MB"] == outcome.rows[1]["numbers, MB"]
 
 
-def test_places_become_features(setting: Setting) -> None:
-    pools = with_places(setting.pools)
-    assert pools.hypotheses == setting.pools.hypotheses
-    start = int(pools.core.starts[1])
-    assert ("place1", 1.0) in pools.core.features(start)
-    assert ("place2", 1.0) in pools.core.features(start + 1)
-    assert np.array_equal(pools.best({"place1": 1.0}), pools.first())
+def test_lists_get_their_own_features_where_they_are_tuned_and_scored(setting: Setting) -> None:
+    lists = Lists("t", "bleu", setting.pools, setting.pools).with_list_features()
+    assert lists.test is not None
+    for pools in (lists.dev, lists.test):
+        assert {"list:first", "list:agreement"} <= {*pools.names}
+        assert np.array_equal(pools.best({"list:first": 1.0}), pools.first())
 
 
 def test_absent_data_and_kenlm_are_told_and_skipped(

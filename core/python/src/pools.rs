@@ -8,6 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use tunesmith_metric::{Lists, PlainLists, text_table};
+use tunesmith_solve::Likeness;
 use tunesmith_space::{Hypothesis, Pools as CorePools, PoolsBuilder};
 
 use crate::error::py_err;
@@ -243,6 +244,27 @@ impl Pools {
             CorePools::merge(&parts)
         });
         merged.map(Pools::new).map_err(py_err)
+    }
+
+    /// The same lists with further features: names, and a value for each hypothesis.
+    fn extended(
+        &self,
+        py: Python<'_>,
+        more: Vec<(String, PyReadonlyArray1<'_, f32>)>,
+    ) -> PyResult<Self> {
+        let count = self.inner().hypotheses();
+        let mut columns: Vec<(&str, Vec<f32>)> = Vec::with_capacity(more.len());
+        for (name, values) in &more {
+            let values = values.as_slice()?;
+            if values.len() != count || !values.iter().all(|value| value.is_finite()) {
+                return Err(PyValueError::new_err(format!(
+                    "{name} needs a finite value for each of {count} hypotheses"
+                )));
+            }
+            columns.push((name, values.to_vec()));
+        }
+        let pools = Arc::clone(self.inner());
+        py.detach(|| pools.extended(&columns)).map(Pools::new).map_err(py_err)
     }
 
     fn subset(&self, py: Python<'_>, sentences: Vec<usize>) -> PyResult<Self> {
@@ -542,6 +564,20 @@ impl Pools {
         let chosen = py.detach(|| tunesmith_solve::oracle(&pools, &table, native.as_ref(), best));
         metric.check()?;
         Ok(chosen.into_pyarray(py))
+    }
+
+    /// How far each hypothesis agrees with the others of its list, by words or by characters.
+    #[pyo3(signature = (by_words, threads=0))]
+    fn agreement<'py>(
+        &self,
+        py: Python<'py>,
+        by_words: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let likeness = if by_words { Likeness::Words } else { Likeness::Characters };
+        let pools = Arc::clone(self.inner());
+        let work = move || tunesmith_solve::agreement(&pools, likeness);
+        Ok(threads::run(py, threads, work)?.into_pyarray(py))
     }
 
     /// Positions of the hypotheses that agree best with the list, -1 for an empty one.

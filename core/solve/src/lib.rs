@@ -1,5 +1,6 @@
 //! Learning weights: constraints, updates, passes over a corpus, line search, risk.
 
+mod agreement;
 mod batch;
 mod blocks;
 mod chosen;
@@ -22,6 +23,7 @@ mod select;
 pub mod update;
 mod violation;
 
+pub use agreement::{Likeness, agreement};
 pub use batch::BlockRows;
 pub use blocks::{Blocks, Sparse, fold};
 pub use chosen::{Chosen, Note, Part};

@@ -409,6 +409,42 @@ impl Pools {
         builder.finish()
     }
 
+    /// The same lists with further features, which every hypothesis has; each has a value for each
+    /// hypothesis. Refuses names that are there already.
+    pub fn extended(&self, more: &[(&str, Vec<f32>)]) -> Result<Pools> {
+        let mut names = self.names.clone();
+        let old = names.len();
+        for (place, (name, values)) in more.iter().enumerate() {
+            assert_eq!(values.len(), self.hypotheses());
+            if names.intern(name) as usize != old + place {
+                return Err(Error::new(format!("the lists have a feature {name} already"))
+                    .remedy("rename it in the lists"));
+            }
+        }
+        let extra = old as u32..names.len() as u32;
+        let mut pools = Pools { names, ..self.clone() };
+        (pools.rows, pools.heads) = (vec![0], Vec::with_capacity(self.hypotheses()));
+        (pools.ids, pools.values) = (Vec::new(), Vec::new());
+        for row in 0..self.hypotheses() {
+            let (ids, values) = self.features(row);
+            pools.values.extend_from_slice(values);
+            pools.values.extend(more.iter().map(|(_, values)| values[row]));
+            pools.rows.push(pools.values.len());
+            // Neighbours that shared their ids go on to share them.
+            let shared = row > 0
+                && self.heads[row - 1] == self.heads[row]
+                && self.features(row - 1).0.len() == ids.len();
+            if shared {
+                pools.heads.push(pools.heads[row - 1]);
+            } else {
+                pools.heads.push(pools.ids.len());
+                pools.ids.extend_from_slice(ids);
+                pools.ids.extend(extra.clone());
+            }
+        }
+        Ok(pools)
+    }
+
     /// The same lists with the ids that features have in `names`, which keeps them to itself.
     pub fn renamed(&self, names: &mut Names) -> Pools {
         let map: Vec<u32> = self.names.iter().map(|name| names.intern(name)).collect();

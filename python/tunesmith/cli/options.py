@@ -20,7 +20,7 @@ from tunesmith.formats import Reading, names
 from tunesmith.metrics import Metric, get_metric, metric_names
 from tunesmith.papers import PAPERS, Settings, find_paper, settings_of
 from tunesmith.presets import PRESETS
-from tunesmith.spaces import Pools
+from tunesmith.spaces import Pools, derived
 from tunesmith.spaces.reading import File
 from tunesmith.tuning import Keep
 
@@ -92,6 +92,16 @@ Features = Annotated[
         "--feature",
         "NAME=FILE",
         "One more feature, from a file with one number per hypothesis.",
+        LISTS,
+    ),
+]
+Derived = Annotated[
+    str | None,
+    option(
+        "--list-features",
+        "NAMES",
+        "More features, which the lists themselves give, with commas between them: "
+        f"{', '.join(derived.FEATURES)}. The weights then name them as list:NAME.",
         LISTS,
     ),
 ]
@@ -374,6 +384,11 @@ def referenced(metric: Metric, lists: Pools, option: str = "--reference") -> Non
             f"{metric.name} needs references",
             remedy=f"name them with {option} FILE, or put them into JSONL lists",
         )
+
+
+def comma_list(text: str | None) -> list[str]:
+    """Split names at commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def metric_list(text: str) -> list[str]:

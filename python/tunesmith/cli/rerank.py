@@ -34,13 +34,14 @@ from tunesmith.formats import Reading, names
 from tunesmith.formats.base import is_stream
 from tunesmith.learn.online import Online
 from tunesmith.learn.task import Tuner
-from tunesmith.learn.untuned import CONSENSUS
+from tunesmith.learn.untuned import CONSENSUS, START
 from tunesmith.metrics import get_metric
 from tunesmith.presets import preset_options
 from tunesmith.report import Follow
 from tunesmith.rerank.applying import Applied, apply_lines, apply_nbest
 from tunesmith.rerank.checking import check_pools
 from tunesmith.runs.board import Board
+from tunesmith.spaces.derived import derived_in
 from tunesmith.spaces.reading import check_copy, read_lists, read_weights, write_weights
 from tunesmith.tuning import Keep, Result
 from tunesmith.tuning import tune as tune_pools
@@ -63,6 +64,7 @@ def check(
     reference: o.ListReferences = None,
     metric: o.MetricName = "bleu",
     show: Annotated[int, o.option("--show", "N", "Features to show.", min=0)] = 30,
+    list_features: o.Derived = None,
     threads: o.Threads = 0,
     json: o.Json = False,
     *,
@@ -73,7 +75,7 @@ def check(
     reading = o.with_columns(reading, asked)
     o.one_list(reading, nbest)
     with busy("reading"):
-        read = read_lists(nbest, reference or None, None, reading)
+        read = read_lists(nbest, reference or None, None, reading, o.comma_list(list_features))
     skipped = tell_skipped(read.skipped)
     measured = asked if asked.columns or read.pools.references is not None else None
     with busy("looking"):
@@ -153,6 +155,7 @@ def _alone(row: dict[str, Any]) -> str:
     "$ tunesmith rerank tune dev.nbest.gz -r dev.ref -t mert --folds 5 -o w.toml\n\n"
     "$ tunesmith rerank tune run*.gz -r ref -t rm --set bound=2 --run runs/rm\n\n"
     "$ tunesmith rerank tune asr.jsonl -r asr.ref -m wer --bound 'lm*=0:' --seeds 3\n\n"
+    "$ tunesmith rerank tune llm.jsonl --list-features first,agreement --folds 5 -o w.toml\n\n"
     "tunesmith presets lists the tuners, tunesmith presets rm the options of one.",
 )
 @o.reads_lists()
@@ -199,6 +202,7 @@ def tune(
         Path | None,
         o.option("--source", "FILE", "Source sentences, for lengths and the report.", o.LISTS),
     ] = None,
+    list_features: o.Derived = None,
     *,
     reading: Reading,
     engine: Engine,
@@ -235,14 +239,16 @@ def tune(
     if out_file is not None:
         check_copy(out_file, ini)
 
+    # Start weights that name features of the lists want them, too.
+    derived = list(dict.fromkeys([*o.comma_list(list_features), *derived_in(start or ())]))
     held = None
     with busy("reading"):
-        read = read_lists(nbest, reference or None, source, reading)
+        read = read_lists(nbest, reference or None, source, reading, derived)
         skipped = tell_skipped(read.skipped)
         for each in metrics:
             o.referenced(each, read.pools)
         if heldout:
-            read_held = read_lists(heldout, heldout_reference or None, None, held_reading)
+            read_held = read_lists(heldout, heldout_reference or None, None, held_reading, derived)
             tell_skipped(read_held.skipped)
             held = read_held.pools
             o.referenced(measured, held, "--heldout-reference")
@@ -275,7 +281,7 @@ def tune(
             engine=engine,
             run=run,
             resume=resume,
-            config=None if run is None else inputs(files, reading),
+            config=None if run is None else inputs(files, reading, derived),
             listen=both(watch, follow, board),
         )
     accepted = result.refused is None or force
@@ -331,7 +337,7 @@ def epochs(tuner: str, settings: dict[str, Any]) -> int | None:
     return next((int(given[key]) for key in ("rounds", "passes", "steps") if key in given), None)
 
 
-def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
+def inputs(files: Sequence[Path], reading: Reading, derived: Sequence[str] = ()) -> dict[str, Any]:
     """Return fingerprints by which a resumed run recognises its inputs, and how they were read."""
     paths = [*files, *map(Path, reading.features.values())]
     paths += [Path(file) for file in reading.columns.values() if file is not None]
@@ -349,6 +355,7 @@ def inputs(files: Sequence[Path], reading: Reading) -> dict[str, Any]:
             **{key: value for key, value in vars(how).items() if value},
             "features": list(reading.features),
             "columns": list(reading.columns),
+            **({"derived": list(derived)} if derived else {}),
         },
     }
 
@@ -383,6 +390,16 @@ def show_result(result: Result) -> None:
     out.print(result.signature, style="dim")
     show_untuned(result)
     show_verdict(result)
+    if (
+        result.verdict != "better"
+        and result.significance["against"] in (START, CONSENSUS)
+        and not derived_in(result.weights)
+    ):
+        out.print(
+            "--list-features first,agreement would let the weights count a hypothesis' place in "
+            "the list and how far the others agree with it",
+            style="dim",
+        )
     show_weights(result.weights)
     out.print(f"\n{result.seconds:.2f} s", style="dim")
 
@@ -417,7 +434,11 @@ def apply(
     *,
     reading: Reading,
 ) -> None:
-    """Choose the best hypothesis of each list: one line per sentence on stdout."""
+    """Choose the best hypothesis of each list: one line per sentence on stdout.
+
+    Features that the lists themselves give (rerank tune --list-features) are
+    added where the weights name them.
+    """
     o.writable(nbest_out, folder=True)
     # Without weights every list keeps its order.
     vector = Weights({}) if weights is None else read_weights(weights)

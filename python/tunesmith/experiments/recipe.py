@@ -63,6 +63,8 @@ class System:
     ranked: str | None = None
     local: Mapping[str, Any] | None = None
     """Weights of each test sentence: method, k, strength."""
+    derived: tuple[str, ...] = ()
+    """Features that saved lists are given (`spaces/derived.py`)."""
     tasks: tuple[str, ...] = ()
     """The tasks it is run on; none: all."""
 
@@ -333,6 +335,7 @@ _OWN = {
     "partial",
     "ranked",
     "local",
+    "derived",
 }
 
 
@@ -381,6 +384,7 @@ def _system(
         partial=fields.text("partial", None, ("potential", "bleu")),
         ranked=fields.text("ranked", None, ("estimate", "score")),
         local=fields.table("local", {}).values or None,
+        derived=tuple(fields.texts("derived", ())),
         tasks=tuple(fields.texts("tasks", ())),
     )
     fields.finish()

@@ -174,7 +174,7 @@ def _start(job: Job) -> Weights | None:
     if job.before is not None:
         return read_weights(Path(job.before["folder"]) / "weights.toml")
     if world.task.lists:
-        names = world.lists["development"].names
+        names = world.lists_of(system)["development"].names
         return None if system.start is None else Weights(dict.fromkeys(names, system.start))
     model = world.model(system.templates)
     if system.start is None:
@@ -308,7 +308,8 @@ def _untuned(job: Job, path: Path) -> dict[str, Any]:
 
 def _chooser(job: Job, metric: Metric, weights: Weights) -> Chooser:
     """Return how a system without a tuner chooses its outputs."""
-    preset, lists = job.system.preset, job.world.lists if job.world.task.lists else {}
+    preset = job.system.preset
+    lists = job.world.lists_of(job.system) if job.world.task.lists else {}
     if not lists:
         if preset in (CONSENSUS, ALONE):
             raise InputError(
@@ -379,7 +380,7 @@ def _outputs(
     world, system = job.world, job.system
     found: dict[str, tuple[list[str], Sequence[Sequence[str]]]] = {}
     if world.task.lists:
-        for name, pools in world.lists.items():
+        for name, pools in world.lists_of(system).items():
             if name != "development":
                 saved = Saved(pools)
                 choice = saved.choose(weights, 1) if choose is None else choose(saved)

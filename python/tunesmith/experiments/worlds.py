@@ -24,6 +24,7 @@ from tunesmith.files.fingerprint import CHECKED, fingerprint
 from tunesmith.metrics import Metric
 from tunesmith.sources import Live, Saved, Source
 from tunesmith.spaces import Pools
+from tunesmith.spaces.derived import with_derived
 from tunesmith.spaces.reading import read_pools
 from tunesmith.structured.conllu import read_conllu
 from tunesmith.structured.tasks import Parser, Tagger
@@ -313,6 +314,13 @@ class World:
         names = found["development"].names
         return {name: pools.aligned(names) for name, pools in found.items()}
 
+    def lists_of(self, system: System) -> dict[str, Pools]:
+        """Return the saved lists with the features that a system adds."""
+        return {
+            name: with_derived(pools, system.derived, threads=1)
+            for name, pools in self.lists.items()
+        }
+
     def _read_lists(self, lists: Lists, name: str) -> Pools:
         if lists.sample is not None:
             path = self.store.path("lists", {"sample": 1})
@@ -343,7 +351,13 @@ class World:
                     self.task.file,
                     remedy="leave it out: lists are ranked as they are",
                 )
-            return Saved(self.lists["development"])
+            return Saved(self.lists_of(system)["development"])
+        if system.derived:
+            raise InputError(
+                f"{system.name}: derived features of {self.task.name}, which has no saved lists",
+                self.task.file,
+                remedy="leave `derived` out",
+            )
         # What was reached is in words of the model.
         words = self.task.tokenized or system.development in REACHED
         return self.live(self.tuning(system.development), system, tokenized=words)

@@ -11,6 +11,7 @@ import numpy as np
 from tunesmith.formats import Along, Reading, Skipped, write_nbest
 from tunesmith.formats.base import is_stream
 from tunesmith.spaces import Pools
+from tunesmith.spaces.derived import derived_in, with_derived
 from tunesmith.spaces.reading import File
 from tunesmith.weights import Weights
 
@@ -35,10 +36,14 @@ class Applied:
 def apply_lines(
     nbest: File, weights: Weights, reading: Reading, applied: Applied, threads: int = 0
 ) -> Iterator[str]:
-    """Yield the best hypothesis of each list, from a pipe as soon as the list is complete."""
+    """Yield the best hypothesis of each list, from a pipe as soon as the list is complete.
+
+    Features of the lists themselves are added where the weights name them.
+    """
     limit = 1 if is_stream(nbest) else STREAMED
+    derived = derived_in(weights)
     for read in reading.stream(nbest, limit, applied.skipped):
-        part = Pools(read)
+        part = with_derived(Pools(read), derived, threads)
         applied.features.update(part.names)
         yield from part.outputs(part.best(part.vector(weights, partial=True), threads))
 
@@ -54,11 +59,12 @@ def apply_nbest(
 ) -> Applied:
     """Write the re-ordered lists with the model's score as `name`.
 
-    The total stays the decoder's; sources and references are kept.
+    The total stays the decoder's; sources and references are kept, and so are features of the lists
+    themselves that the weights name.
     """
     along = Along()
     read = reading.read(nbest, along)
-    pools = Pools(read.pools)
+    pools = with_derived(Pools(read.pools), derived_in(weights), threads)
     scores = pools.core.dot(pools.vector(weights, partial=True), threads)
     starts = pools.core.starts
     lists = np.repeat(np.arange(pools.sentences), np.diff(starts))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
+from tunesmith.errors import InputError
 from tunesmith.serve.batching import How
 from tunesmith.serve.calls import Call
 from tunesmith.serve.languages import name_of
 from tunesmith.serve.operations import Operation, Reply
 from tunesmith.serve.service import Service, Text
 from tunesmith.serve.settings import RequestError
+from tunesmith.spaces import Pools
+from tunesmith.spaces.derived import PREFIX, derived_in, with_derived
 
 # Length of the list that alternatives of phrases come from.
 LISTED = 20
@@ -144,7 +150,8 @@ async def choose(service: Service, call: Call) -> Reply:
     """Answer with the order of hypotheses under weights of the request or of the service."""
     hypotheses = call.body["hypotheses"]
     weights = call.body.get("weights") or service.engine.translator.weights
-    names = {name for each in hypotheses for name in each["features"]}
+    described = _with_derived(hypotheses, weights)
+    names = {name for each in described for name in each}
     if names and not any(weights.get(name) for name in names):
         raise RequestError(
             409,
@@ -153,11 +160,8 @@ async def choose(service: Service, call: Call) -> Reply:
         )
     try:
         scores = [
-            math.fsum(
-                float(value) * float(weights.get(name, 0.0))
-                for name, value in each["features"].items()
-            )
-            for each in hypotheses
+            math.fsum(float(value) * float(weights.get(name, 0.0)) for name, value in each.items())
+            for each in described
         ]
     except (OverflowError, ValueError):
         scores = [math.inf]
@@ -176,6 +180,29 @@ async def choose(service: Service, call: Call) -> Reply:
             "unknown": sorted(name for name in names if name not in weights),
         }
     )
+
+
+def _with_derived(
+    hypotheses: Sequence[Mapping[str, Any]], weights: Mapping[str, float]
+) -> list[dict[str, float]]:
+    """Return the features of hypotheses, with those of the list itself that the weights name."""
+    wanted = derived_in(name for name, value in weights.items() if value)
+    own = [each["features"] for each in hypotheses]
+    if not wanted:
+        return own
+    if not all("text" in each for each in hypotheses):
+        raise RequestError(
+            422,
+            "text_missing",
+            f"the weights name {PREFIX}{wanted[0]}, which needs the text of every hypothesis",
+        )
+    texts = [each["text"] for each in hypotheses]
+    bare = Pools.from_arrays(np.zeros((len(texts), 0)), [0, len(texts)], [], texts=texts)
+    try:
+        lists = with_derived(bare, wanted, threads=1)
+    except InputError as error:
+        raise RequestError(422, "unknown_feature", f"{error.message}: {error.remedy}") from None
+    return [{**dict(lists.core.features(place)), **features} for place, features in enumerate(own)]
 
 
 OPERATIONS = (

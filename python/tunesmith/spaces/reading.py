@@ -13,6 +13,7 @@ from tunesmith.errors import InputError
 from tunesmith.formats import Along, Reading, Skipped, carried_references, read_references
 from tunesmith.formats.weights import write_cdec, write_moses_ini
 from tunesmith.spaces import Pools
+from tunesmith.spaces.derived import with_derived
 from tunesmith.weights import Weights
 
 File = str | PathLike[str]
@@ -31,18 +32,20 @@ def read_pools(
     references: File | Sequence[File] | None = None,
     *,
     source: File | None = None,
+    derived: Sequence[str] = (),
     **options: object,
 ) -> Pools:
     """Read n-best lists with their references; several files are merged sentence by sentence.
 
     Without files of references, those that JSONL lists have in them are taken; `()` takes none.
+    `derived` names features that the lists themselves give (`spaces/derived.py`), as "agreement".
     Options are those of `Reading`: format, skip_bad, keep_blank, columns, features, per_sentence,
     keyed, first_id, sentences. Refuses bad input with file, line and remedy; with `skip_bad` bad
     lines, and sentences whose references are all blank, are left out.
     """
     reading = Reading(**options)  # type: ignore[arg-type]
     given = None if references is None else _files(references)
-    return read_lists(_files(nbest), given, source, reading).pools
+    return read_lists(_files(nbest), given, source, reading, derived).pools
 
 
 def read_lists(
@@ -50,6 +53,7 @@ def read_lists(
     references: Sequence[File] | None = None,
     source: File | None = None,
     reading: Reading | None = None,
+    derived: Sequence[str] = (),
 ) -> Read:
     """Read as `read_pools` does, and tell what was left out."""
     reading = reading or Reading()
@@ -97,7 +101,7 @@ def read_lists(
     if blank:
         left_out = set(blank)
         pools = pools.subset([i for i in range(pools.sentences) if i not in left_out])
-    return Read(pools, skipped)
+    return Read(with_derived(pools, derived), skipped)
 
 
 def read_outputs(

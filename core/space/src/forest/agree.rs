@@ -51,12 +51,13 @@ impl Agreement {
     }
 }
 
-/// The n-grams of a string, each once, with their counts.
-pub fn counted(tokens: &[u32]) -> Vec<(Gram, u32)> {
-    let mut grams: Vec<Gram> = Vec::with_capacity(tokens.len() * ORDER);
+/// The n-grams of a string up to order `N`, each once, with their counts. Tokens are numbered from
+/// 1; zeros stand behind shorter n-grams.
+pub fn counted<const N: usize>(tokens: &[u32]) -> Vec<([u32; N], u32)> {
+    let mut grams: Vec<[u32; N]> = Vec::with_capacity(tokens.len() * N);
     for start in 0..tokens.len() {
-        let mut gram = [0; ORDER];
-        for (place, &token) in tokens[start..].iter().take(ORDER).enumerate() {
+        let mut gram = [0; N];
+        for (place, &token) in tokens[start..].iter().take(N).enumerate() {
             gram[place] = token;
             grams.push(gram);
         }
