@@ -226,7 +226,16 @@ class Pools:
         words: Sequence[int] | None = None,
     ) -> Table | None: ...
     def take(self, table: Table, positions: NDArray[np.int64]) -> NDArray[np.float64]: ...
-    def oracle(self, table: Table, metric: Metric, best: bool) -> NDArray[np.int64]: ...
+    def best_alone(self, table: Table, metric: Metric, best: bool) -> NDArray[np.int64]: ...
+    def exchange(
+        self,
+        table: Table,
+        metric: Metric,
+        best: bool,
+        first: int,
+        positions: NDArray[np.int64],
+        total: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
     def consensus(
         self, weights: NDArray[np.float64], alpha: float | None, threads: int = 0
     ) -> NDArray[np.int64]: ...
@@ -296,9 +305,13 @@ class Segments:
         threads: int = 0,
     ) -> Self: ...
     def best(self, weights: NDArray[np.float64], threads: int = 0) -> NDArray[np.float64]: ...
-    def oracle(
-        self, weights: NDArray[np.float64], best: bool = True, threads: int = 0
-    ) -> tuple[list[str], NDArray[np.float64]]: ...
+    def choices(
+        self,
+        weights: NDArray[np.float64],
+        best: bool = True,
+        before: tuple[list[str], NDArray[np.float64], NDArray[np.float64]] | None = None,
+        threads: int = 0,
+    ) -> list[str]: ...
 
 # Metrics
 
