@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from tunesmith.engines import Engine, Worker, begins, reads
+from tunesmith.engines import Engine, Worker, begins, grows, reads
 from tunesmith.errors import InputError
 
 
@@ -43,6 +43,20 @@ def add(worker: Worker, amount: int, fatal: str = "") -> int:
             return total(worker)
         kill(os.getpid())
     return total(worker)
+
+
+@grows
+def enlarge(worker: Worker, amount: int) -> int:
+    """Add to what the worker holds; forget the rest."""
+    worker.share = (worker.share or 0) + amount
+    worker.kept.clear()
+    return worker.share
+
+
+@reads
+def held(worker: Worker) -> tuple[int, int]:
+    """Return what the worker holds, and the sum."""
+    return worker.share, worker.kept.get("total", 0)
 
 
 @reads
