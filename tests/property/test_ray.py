@@ -151,11 +151,12 @@ def test_a_decoder_at_each_worker_gives_the_same(
         assert found.curve == wanted.curve
 
 
-# Spaces that a batch tuner learns from with a decoder, and tuners that ask all workers about them.
+# Spaces that a batch tuner learns from with a decoder, tuners that ask all workers about them, and
+# numbers of workers.
 DECODED = [
-    *(("list", preset) for preset in ("mert", "pro", "risk", "random", "grid")),
-    *(("forest", preset) for preset in ("mert", "risk")),
-    *(("bins", preset) for preset in ("sa-mert", "pro")),
+    *(("list", "mert", workers) for workers in (1, 2, 4)),
+    *(("list", "pro", 4), ("list", "risk", 2), ("list", "random", 4)),
+    *(("forest", "risk", 2), ("forest", "mert", 4), ("bins", "sa-mert", 2), ("bins", "pro", 4)),
 ]
 # Questions about lists that workers have decoded themselves: a worker is killed before each.
 HELD = {
@@ -189,12 +190,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_workers_that_keep_what_they_decode_give_the_same(
     engines: dict[int, Ray], world: Path
 ) -> None:
-    for space, preset in DECODED:
+    for space, preset, workers in DECODED:
         source = live(world, space=space)
         wanted = learnt(source, preset, THREADS)
         assert len(wanted[2]) == 4 and len(wanted[0]) > 20, (space, preset)
-        for engine in engines.values():
-            assert learnt(source, preset, engine) == wanted, (space, preset, engine)
+        assert learnt(source, preset, engines[workers]) == wanted, (space, preset, workers)
 
 
 def test_workers_without_lines_change_nothing(engines: dict[int, Ray], world: Path) -> None:
