@@ -169,7 +169,7 @@ TIMES = {"seconds", "decode_seconds", "optimise_seconds"}
 def learnt(source: Live, preset: str, engine: Engine, **more: Any) -> tuple[Any, ...]:
     """Return all that a batch tuner finds in three decodings, but for times."""
     events: list[dict[str, Any]] = []
-    options = {"iterations": 3, "keep": "last", "start": POOR["phrase"], **more}
+    options: dict[str, Any] = {"iterations": 3, "keep": "last", "start": POOR["phrase"], **more}
     found = tune(
         source,
         metric=METRIC,
@@ -230,7 +230,8 @@ def test_tuners_that_one_worker_does_the_work_of_have_all_lists_in_one_place(
     engines: dict[int, Ray], world: Path
 ) -> None:
     for space, preset in (("list", "kbmira"), ("bins", "rampion")):
-        source, more = live(world, space=space), {"merged": True, "iterations": 2}
+        source = live(world, space=space)
+        more: dict[str, Any] = {"merged": True, "iterations": 2}
         wanted = learnt(source, preset, THREADS, **more)
         assert learnt(source, preset, engines[2], **more) == wanted
 
@@ -240,7 +241,8 @@ def test_a_stopped_run_goes_on_with_other_workers_to_the_same_weights(
     engines: dict[int, Ray], world: Path, tmp_path: Path, before: int, after: int
 ) -> None:
     """No workers are the threads of this process."""
-    source, preset, run = live(world), "mert", {"run": tmp_path / "run", "seeds": 2}
+    source, preset = live(world), "mert"
+    run: dict[str, Any] = {"run": tmp_path / "run", "seeds": 2}
     on: dict[int, Engine] = {0: THREADS, **engines}
 
     def stop(event: dict[str, Any]) -> None:

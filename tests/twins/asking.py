@@ -48,9 +48,10 @@ def add(worker: Worker, amount: int, fatal: str = "") -> int:
 @grows
 def enlarge(worker: Worker, amount: int) -> int:
     """Add to what the worker holds; forget the rest."""
-    worker.share = (worker.share or 0) + amount
+    total: int = (worker.share or 0) + amount
+    worker.share = total
     worker.kept.clear()
-    return worker.share
+    return total
 
 
 @reads

@@ -38,6 +38,8 @@ pub fn fits(pools: &Pools, table: &Table, metric: &Metric, weights: usize) -> Py
     Err(PyValueError::new_err(wrong))
 }
 
+/// Positions of choices, and the sum of their statistics.
+type Exchanged<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 /// Row starts, ids and values.
 type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
@@ -556,7 +558,7 @@ impl Pools {
         first: usize,
         positions: PyReadonlyArray1<'_, i64>,
         total: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<Exchanged<'py>> {
         fits(self, table, metric, usize::MAX)?;
         let mut chosen = positions.as_slice()?.to_vec();
         let mut total = total.as_slice()?.to_vec();
