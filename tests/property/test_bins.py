@@ -239,7 +239,7 @@ def test_search_aware_presets_learn_and_resume(world: Path, tmp_path: Path, pres
 
         with pytest.raises(KeyboardInterrupt):
             tune(live(world), **asked, run=path, listen=listen)
-        assert {file.suffix for file in (path / "decoded").iterdir()} == {".bins"}
+        assert {file.suffix for file in (path / "decoded").iterdir()} == {".bins", ".weights"}
         again = tune(live(world), **asked, run=path, resume=True)
         assert (again.weights, again.tuned, again.curve) == (
             whole.weights,

@@ -34,7 +34,8 @@ from tunesmith.learn.task import Task, Tuner
 from tunesmith.lm import estimate
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
-from tunesmith.spaces import Bins, Spaces
+from tunesmith.sources.live import SpaceName
+from tunesmith.spaces import Bins, Elsewhere, Spaces
 from tunesmith.training.rules import RuleTable, export_cdec, export_moses
 from tunesmith.tuning.rounds import Following
 
@@ -488,6 +489,66 @@ def test_joined_parts_are_the_whole(sizes: list[int]) -> None:
     assert (joined.references, joined.names) == (whole.references, whole.names)
     for name, array in whole._arrays().items():
         assert np.array_equal(joined._arrays()[name], array, equal_nan=array.dtype.kind == "f")
+
+
+def test_joined_bins_are_the_whole() -> None:
+    whole = Bins.of_lists(learnable(2), [0, 0, 1, 1, 1, 2, 3, 3, 3, 3, 4, 4])
+    parts = [whole.subset(list(range(*span))) for span in ((0, 5), (5, 5), (5, 10), (10, 12))]
+    joined = Bins.join(parts)
+    assert isinstance(joined, Bins) and joined.groups.tolist() == whole.groups.tolist()
+    for name, array in whole._arrays().items():
+        assert np.array_equal(joined._arrays()[name], array, equal_nan=array.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("kind", ["phrase", "hiero"])
+@pytest.mark.parametrize(
+    ("space", "preset"), [("list", "mert"), ("list", "pro"), ("forest", "risk"), ("bins", "grid")]
+)
+def test_lists_stay_where_they_are_decoded(
+    world: Path, kind: Kind, space: SpaceName, preset: str
+) -> None:
+    """Workers give the same, also when they are lost; the driver gets one translation a line."""
+    source = live(world, kind, "pairs", space=space)
+
+    def learnt(engine: Engine) -> tuple[Any, ...]:
+        events: list[dict[str, Any]] = []
+        found = tune(
+            source, preset, METRIC, options=QUICK[preset], start=POOR[kind], iterations=2,
+            keep="last", threads=1, engine=engine, listen=events.append,
+        )  # fmt: skip
+        facts = [(event.get("hypotheses"), event.get("oracle_score")) for event in events]
+        return dict(found.weights), found.weights.meta["spread"], found.curve, found.oracle, facts
+
+    wanted = learnt(THREADS)
+    for engine in (Pickling(1), Pickling(3), Pickling(13), losing := Pickling(3, losing=0.02)):
+        assert learnt(engine) == wanted, engine
+        assert not any(isinstance(given, Task | Share) for given in engine.given)
+    assert losing.lost
+
+
+def test_a_tuner_that_asks_for_lists_of_workers_is_told() -> None:
+    lists = learnable(2)
+    outline = Elsewhere(lists.kind, lists.names, lists.groups, lists.hypotheses)
+    task = replace(task_of(lists, METRIC), outline=outline)
+    assert task.outline.lines == lists.lines and task.outline.width == lists.width
+    with pytest.raises(InputError, match="the lists are held by workers"):
+        task.spaces  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [Pools, Forests, Bins])
+def test_what_is_kept_of_choices_has_the_same_texts_and_statistics(kind: type[Spaces]) -> None:
+    lists = learnable(2, empty=[3])
+    spaces: Spaces = lists
+    if kind is Forests:
+        spaces = Forests.of_lists(lists)
+    elif kind is Bins:
+        spaces = Bins.of_lists(lists, (np.arange(lists.sentences) // 2).tolist())
+    chosen = spaces.best(np.array([0.1, 1.0, 0.3, -0.2]))
+    small, places = spaces.kept(chosen)
+    assert small.hypotheses == (chosen >= 0).sum() and not small.names
+    assert small.outputs(places) == spaces.outputs(chosen)
+    for metric in ("bleu", "ter"):
+        assert np.array_equal(small.statistics(metric, places), spaces.statistics(metric, chosen))
 
 
 def test_sentences_that_were_sent_are_decoded_again(world: Path) -> None:

@@ -151,6 +151,117 @@ def test_a_decoder_at_each_worker_gives_the_same(
         assert found.curve == wanted.curve
 
 
+# Spaces that a batch tuner learns from with a decoder, tuners that ask all workers about them, and
+# numbers of workers.
+DECODED = [
+    *(("list", "mert", workers) for workers in (1, 2, 4)),
+    *(("list", "pro", 4), ("list", "risk", 2), ("list", "random", 4)),
+    *(("forest", "risk", 2), ("forest", "mert", 4), ("bins", "sa-mert", 2), ("bins", "pro", 4)),
+]
+# Questions about lists that workers have decoded themselves: a worker is killed before each.
+HELD = {
+    "list": {"_decode_lines", "_merge_found", "_exchanges", "_alone", "_exchange_some"},
+    "forest": {"_decode_lines", "_merge_found", "_exchanges", "_alone", "_exchange"},
+}
+TIMES = {"seconds", "decode_seconds", "optimise_seconds"}
+
+
+def learnt(source: Live, preset: str, engine: Engine, **more: Any) -> tuple[Any, ...]:
+    """Return all that a batch tuner finds in three decodings, but for times."""
+    events: list[dict[str, Any]] = []
+    options: dict[str, Any] = {"iterations": 3, "keep": "last", "start": POOR["phrase"], **more}
+    found = tune(
+        source,
+        metric=METRIC,
+        tuner=of(preset, None),
+        engine=engine,
+        listen=events.append,
+        **options,
+    )
+    told = [{key: event[key] for key in event if key not in TIMES} for event in events]
+    return dict(found.weights), found.weights.meta["spread"], found.curve, found.oracle, told
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_world(tmp_path_factory.mktemp("held"))
+
+
+def test_workers_that_keep_what_they_decode_give_the_same(
+    engines: dict[int, Ray], world: Path
+) -> None:
+    for space, preset, workers in DECODED:
+        source = live(world, space=space)
+        wanted = learnt(source, preset, THREADS)
+        assert len(wanted[2]) == 4 and len(wanted[0]) > 20, (space, preset)
+        assert learnt(source, preset, engines[workers]) == wanted, (space, preset, workers)
+
+
+def test_workers_without_lines_change_nothing(engines: dict[int, Ray], world: Path) -> None:
+    for space in ("list", "forest", "bins"):
+        source = live(world, space=space).subset([0, 1, 2])
+        assert learnt(source, "pro", engines[4]) == learnt(source, "pro", THREADS), space
+
+
+def test_lists_that_workers_decode_never_travel(
+    engines: dict[int, Ray], world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver sends none, and receives at most the one hypothesis that was chosen for a line."""
+    received, take = [], Pools.__setstate__
+
+    def fail(spaces: Spaces) -> None:
+        raise AssertionError(f"{spaces} is sent")
+
+    def count(lists: Pools, state: dict[str, Any]) -> None:
+        take(lists, state)
+        received.append(np.diff(lists.core.starts).max(initial=0))
+        assert not lists.names, "features are sent"
+
+    for kind in (Pools, Forests):
+        monkeypatch.setattr(kind, "__getstate__", fail)
+    monkeypatch.setattr(Pools, "__setstate__", count)
+    monkeypatch.setattr(Forests, "__setstate__", fail)
+    for space, preset in (("list", "mert"), ("forest", "risk"), ("bins", "pro")):
+        learnt(live(world, space=space), preset, engines[2])
+    assert len(received) >= 3 * 4 * 2 and max(received) == 1
+
+
+def test_tuners_that_one_worker_does_the_work_of_have_all_lists_in_one_place(
+    engines: dict[int, Ray], world: Path
+) -> None:
+    for space, preset in (("list", "kbmira"), ("bins", "rampion")):
+        source = live(world, space=space)
+        more: dict[str, Any] = {"merged": True, "iterations": 2}
+        wanted = learnt(source, preset, THREADS, **more)
+        assert learnt(source, preset, engines[2], **more) == wanted
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 1), (0, 0)])
+def test_a_stopped_run_goes_on_with_other_workers_to_the_same_weights(
+    engines: dict[int, Ray], world: Path, tmp_path: Path, before: int, after: int
+) -> None:
+    """No workers are the threads of this process."""
+    source, preset = live(world), "mert"
+    run: dict[str, Any] = {"run": tmp_path / "run", "seeds": 2}
+    on: dict[int, Engine] = {0: THREADS, **engines}
+
+    def stop(event: dict[str, Any]) -> None:
+        if event["event"] == "epoch" and (event["run"], event["epoch"]) == (1, 1):
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"iterations": 2, "keep": "last", "start": POOR["phrase"]}
+    options |= {"metric": METRIC, "tuner": of(preset, None)}
+    with pytest.raises(KeyboardInterrupt):
+        tune(source, engine=on[before], listen=stop, **options, **run)
+    kept = {file.suffix for file in (tmp_path / "run" / "decoded").iterdir()}
+    assert kept == ({".weights"} if before else {".weights", ".npz"})
+    found = tune(source, engine=on[after], resume=True, **options, **run)
+    wanted = tune(source, seeds=2, **options)
+    assert dict(found.weights) == dict(wanted.weights)
+    assert found.weights.meta["spread"] == wanted.weights.meta["spread"]
+    assert (found.curve, found.oracle) == (wanted.curve, wanted.oracle)
+
+
 def test_errors_of_questions_arrive_whole(engines: dict[int, Ray]) -> None:
     crew = engines[2].crew(None, 1)
     with pytest.raises(InputError, match=r"^file:3: bad \(do something\)$"):
@@ -195,6 +306,37 @@ def test_a_lost_worker_is_replaced_and_nothing_counts_twice(
         asking.kill(number)
     assert crew.ask_all(asking.total, [(), ()]) == [100, 200]
     assert engine.replaced == before + 3
+
+
+def test_what_a_worker_has_grown_to_outlives_it(engines: dict[int, Ray]) -> None:
+    """Questions that begin anew do not undo it; each growth undoes what was begun."""
+    engine = engines[2]
+    crew = engine.crew(None, 1)
+    for amount in (1, 2):
+        crew.ask_all(asking.enlarge, [(amount,), (10 * amount,)])
+        crew.ask_all(asking.start, [(5,), (6,)])
+        crew.ask_all(asking.add, [(1,), (1,)])
+    crew.ask_all(asking.start, [(7,), (8,)])
+    for number in asking.processes(engine):
+        asking.kill(number)
+    assert crew.ask_all(asking.held, [(), ()]) == [(3, 7), (30, 8)]
+    crew.ask_all(asking.enlarge, [(4,), (40,)])
+    for number in asking.processes(engine):
+        asking.kill(number)
+    assert crew.ask_all(asking.held, [(), ()]) == [(7, 0), (70, 0)]
+
+
+@pytest.mark.parametrize("space", HELD)
+def test_a_worker_that_holds_what_it_decoded_is_killed_before_each_question(
+    engines: dict[int, Ray], world: Path, space: str
+) -> None:
+    """Its successor decodes again, with the weights of each round, and merges in the same order."""
+    source = live(world, space=space)
+    engine, before = Killing(engines[2], (0, 2), space), engines[2].replaced
+    assert learnt(source, "mert", engine) == learnt(source, "mert", THREADS)
+    shared = {"_statistics", "_influence", "_deviations", *QUESTIONS["mert", f"{space}s"]}
+    assert set(engine.killed) == set(engine.asked) == HELD[space] | shared
+    assert engines[2].replaced >= before + len(engine.killed)
 
 
 def test_answers_of_several_workers_keep_their_order_when_some_are_lost(

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from tunesmith.engines import Engine, Worker, begins, reads
+from tunesmith.engines import Engine, Worker, begins, grows, reads
 from tunesmith.errors import InputError
 
 
@@ -43,6 +43,21 @@ def add(worker: Worker, amount: int, fatal: str = "") -> int:
             return total(worker)
         kill(os.getpid())
     return total(worker)
+
+
+@grows
+def enlarge(worker: Worker, amount: int) -> int:
+    """Add to what the worker holds; forget the rest."""
+    total: int = (worker.share or 0) + amount
+    worker.share = total
+    worker.kept.clear()
+    return total
+
+
+@reads
+def held(worker: Worker) -> tuple[int, int]:
+    """Return what the worker holds, and the sum."""
+    return worker.share, worker.kept.get("total", 0)
 
 
 @reads

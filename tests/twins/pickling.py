@@ -82,8 +82,9 @@ class _Apart:
                 break
             self._lose(place)
         effect = effect_of(question)
-        if effect is Effect.BEGINS:
-            self._log[place] = []
+        if effect in (Effect.BEGINS, Effect.GROWS):
+            grown = [old for old in self._log[place] if effect_of(old[0]) is Effect.GROWS]
+            self._log[place] = grown
         if effect is not Effect.READS:
             self._log[place].append((question, args, more))
         return answer

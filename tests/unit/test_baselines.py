@@ -13,7 +13,8 @@ from tunesmith.learn.baselines import Grid, RandomSearch
 from tunesmith.metrics import get_metric
 from tunesmith.sources import Saved
 from tunesmith.spaces.moments import Within
-from tunesmith.tuning.rounds import Decodings, Setup
+from tunesmith.tuning.rounds import Decoded, Decodings
+from tunesmith.tuning.setup import Setup
 from tunesmith.weights import Vector, Weights
 
 
@@ -77,7 +78,7 @@ def test_scores_of_a_decoder_stay_as_large_as_they_were(tuner: Grid | RandomSear
     assert grown(epoch.weights) != pytest.approx(1.0, rel=0.05)
     decodings = Decodings(tuner, Saved(lists), Setup(metric, {}, {}, 1), 3)
     begin = Weights.from_vector(lists.names, start)
-    decodings.restore(begin, [lists], {})
+    decodings.restore(begin, [Decoded(begin, lambda: lists)], {})
     step = decodings.step(begin)
     assert step is not None
     assert grown(step.weights.vector(lists.names)) == pytest.approx(1.0)

@@ -196,7 +196,7 @@ def test_of_searches_on_lists_the_best_on_the_forests_is_returned(metric: str) -
     tuner = LineSearch(restarts=1, most_moves=1)
     lists, best, found = forests.listed([start], LISTED, 1), start, dict[float, Array]()
     for number in range(GATHERINGS):
-        *_, last = tuner.epochs(replace(task, spaces=lists), best, 7 + 1000 * number)
+        *_, last = tuner.epochs(replace(task, outline=lists), best, 7 + 1000 * number)
         found.setdefault(task.evaluate(last.weights)[1], last.weights)
         best = found[max(found)]
         lists = lists.merged(forests.listed([last.weights], LISTED, 1))

@@ -36,7 +36,8 @@ from tunesmith.runs import RunDirectory
 from tunesmith.sources import Command, Live, Saved, Source
 from tunesmith.sources.live import SpaceName
 from tunesmith.spaces import Forests, Pools, Spaces
-from tunesmith.tuning.rounds import Decodings, Epochs, Passes, Setup
+from tunesmith.tuning.rounds import Decoded, Decodings, Epochs, Passes
+from tunesmith.tuning.setup import Setup
 
 ONLINE = [
     name
@@ -608,7 +609,8 @@ def test_scores_stay_as_large_as_they_were_where_only_directions_are_tuned(fores
     tuner = Pointing({"a": 0.02, "b": -0.01, "same": 0.9, "rare": 0.03})
     decodings = Decodings(tuner, Turning(lists), Setup(get_metric("bleu"), {}, {}, 1), 3)
     start = Weights({"a": 0.8, "b": -0.4, "same": -100.0, "rare": -100.0})
-    decodings.restore(start, [Forests.of_lists(lists) if forests else lists], {})
+    kept = Decoded(start, lambda: Forests.of_lists(lists) if forests else lists)
+    decodings.restore(start, [kept], {})
     step = decodings.step(start)
     assert step is not None
     assert dict(step.weights) == pytest.approx({"a": 0.8, "b": -0.4, "same": -100.0, "rare": 1.2})

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
-use tunesmith_solve::{ForestCorpus, forest_consensus, forest_oracle};
+use tunesmith_solve::{ForestCorpus, Standing, forest_choices, forest_consensus};
 use tunesmith_space::{Forest, Forests as CoreForests, Join, Prune, Reach};
 
 use crate::error::py_err;
@@ -36,6 +36,8 @@ impl Forests {
 type Sizes<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 /// Ids and values.
 type Row<'py> = (Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
+/// Strings that were chosen before, their statistics, and the sum of those of all choices.
+type Before<'py> = (Vec<String>, PyReadonlyArray2<'py, f64>, PyReadonlyArray1<'py, f64>);
 
 #[pymethods]
 impl Forests {
@@ -291,20 +293,35 @@ impl Segments {
         rows.into_pyarray(py).reshape([count, width])
     }
 
-    /// Texts and statistics of the choices with the best (or worst) corpus gain that is found.
-    #[pyo3(signature = (weights, best=true, threads=0))]
-    fn oracle<'py>(
+    /// The best (or worst) strings that are found: of each sentence alone, or given the strings
+    /// chosen before, their statistics and the sum of the statistics of all choices.
+    #[pyo3(signature = (weights, best=true, before=None, threads=0))]
+    fn choices(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         weights: PyReadonlyArray1<'_, f64>,
         best: bool,
+        before: Option<Before<'_>>,
         threads: usize,
-    ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f64>>)> {
+    ) -> PyResult<Vec<String>> {
         let weights = weights.as_slice()?.to_vec();
         let corpus = Arc::clone(&self.inner);
         let width = corpus.metric().width();
-        let found = threads::run(py, threads, move || forest_oracle(&corpus, &weights, best))?;
-        let (texts, rows) = found;
-        Ok((texts, rows.into_pyarray(py).reshape([self.inner.forests().len(), width])?))
+        let before = match before {
+            None => None,
+            Some((texts, rows, total)) => {
+                let (rows, total) = (rows.as_slice()?.to_vec(), total.as_slice()?.to_vec());
+                let count = corpus.forests().len();
+                if texts.len() != count || rows.len() != count * width || total.len() != width {
+                    return Err(PyValueError::new_err("choices of other sentences"));
+                }
+                Some((texts, rows, total))
+            }
+        };
+        threads::run(py, threads, move || {
+            let chosen =
+                before.as_ref().map(|(texts, rows, total)| Standing { texts, rows, total });
+            forest_choices(&corpus, &weights, best, chosen)
+        })
     }
 }

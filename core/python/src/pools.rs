@@ -39,6 +39,8 @@ pub fn fits(pools: &Pools, table: &Table, metric: &Metric, weights: usize) -> Py
     Err(PyValueError::new_err(wrong))
 }
 
+/// Positions of choices, and the sum of their statistics.
+type Exchanged<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 /// Row starts, ids and values.
 type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>);
 
@@ -549,9 +551,8 @@ impl Pools {
         rows.into_pyarray(py).reshape([positions.len(), table.width()])
     }
 
-    /// Positions of the choices with the best (or worst) corpus gain that exchanging one sentence
-    /// at a time finds, from the best of every sentence alone.
-    fn oracle<'py>(
+    /// Positions of the best (or worst) hypothesis of each list alone, -1 for an empty one.
+    fn best_alone<'py>(
         &self,
         py: Python<'py>,
         table: &Table,
@@ -561,7 +562,8 @@ impl Pools {
         fits(self, table, metric, usize::MAX)?;
         let (pools, table, native) =
             (Arc::clone(self.inner()), Arc::clone(&table.inner), metric.inner());
-        let chosen = py.detach(|| tunesmith_solve::oracle(&pools, &table, native.as_ref(), best));
+        let work = || tunesmith_solve::best_alone(&pools, &table, native.as_ref(), best);
+        let chosen = py.detach(work);
         metric.check()?;
         Ok(chosen.into_pyarray(py))
     }
@@ -578,6 +580,42 @@ impl Pools {
         let pools = Arc::clone(self.inner());
         let work = move || tunesmith_solve::agreement(&pools, likeness);
         Ok(threads::run(py, threads, work)?.into_pyarray(py))
+    }
+
+    /// Positions and the sum of all statistics after one exchange in each list from `first` on,
+    /// given both as they are before.
+    #[allow(clippy::too_many_arguments)]
+    fn exchange<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Table,
+        metric: &Metric,
+        best: bool,
+        first: usize,
+        positions: PyReadonlyArray1<'_, i64>,
+        total: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Exchanged<'py>> {
+        fits(self, table, metric, usize::MAX)?;
+        let mut chosen = positions.as_slice()?.to_vec();
+        let mut total = total.as_slice()?.to_vec();
+        let (pools, table, native) =
+            (Arc::clone(self.inner()), Arc::clone(&table.inner), metric.inner());
+        let own = |(list, &position): (usize, &i64)| {
+            position == -1
+                || usize::try_from(position).is_ok_and(|place| pools.list(list).contains(&place))
+        };
+        if total.len() != native.width()
+            || first + chosen.len() > pools.sentences()
+            || !(first..).zip(&chosen).all(own)
+        {
+            return Err(PyValueError::new_err("choices of other lists"));
+        }
+        py.detach(|| {
+            let metric = native.as_ref();
+            tunesmith_solve::exchange(&pools, &table, metric, best, first, &mut chosen, &mut total);
+        });
+        metric.check()?;
+        Ok((chosen.into_pyarray(py), total.into_pyarray(py)))
     }
 
     /// Positions of the hypotheses that agree best with the list, -1 for an empty one.

@@ -34,7 +34,7 @@ pub use gain::{Gain, GainKind, GainScale, Worth};
 pub use line::{Breaks, ForestSearch, LineSearch, ListSearch, Step, Walker};
 pub use loss::Loss;
 pub use model::Model;
-pub use oracle::{forest_oracle, oracle};
+pub use oracle::{Standing, best_alone, exchange, forest_choices};
 pub use pass::{Observed, Pass, Progress, sample_rows};
 pub use risk::{Expect, Objective, Probabilities, RowWorth, corpus_worth, expected_gain};
 pub use rng::Rng;

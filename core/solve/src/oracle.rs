@@ -7,118 +7,105 @@ use tunesmith_space::{Among, Pools, Space};
 use crate::corpus::ForestCorpus;
 use crate::gain::Worth;
 
-/// Passes of exchange; in practice two or three suffice.
-const PASSES: usize = 20;
-
-/// Chosen positions, -1 for empty lists: the best (or worst) corpus gain reached by exchanging one
-/// sentence at a time, starting from the best (worst) of every sentence alone. Exact for metrics
-/// whose sentences do not interact; for BLEU a close bound.
-pub fn oracle(pools: &Pools, table: &Table, metric: &dyn Metric, best: bool) -> Vec<i64> {
-    let width = metric.width();
+/// Positions of the best (or worst) hypothesis of every list alone, -1 for empty lists.
+pub fn best_alone(pools: &Pools, table: &Table, metric: &dyn Metric, best: bool) -> Vec<i64> {
     let sign = if best { 1.0 } else { -1.0 };
-    let mut total = vec![0.0; width];
     let mut gains = Vec::new();
-    let mut row_of: Vec<Option<usize>> = Vec::with_capacity(pools.sentences());
-    for sentence in 0..pools.sentences() {
-        metric.sentence_gains(table.rows(sentence), &mut gains);
-        let row = tunesmith_space::argmax(gains.iter().map(|gain| sign * gain)).map(|(row, _)| row);
-        if let Some(row) = row {
-            let stats = &table.rows(sentence)[row * width..(row + 1) * width];
-            total.iter_mut().zip(stats).for_each(|(sum, value)| *sum += value);
-        }
-        row_of.push(row);
-    }
-    for _ in 0..PASSES {
-        let mut changed = false;
-        for (sentence, chosen) in row_of.iter_mut().enumerate() {
-            let Some(row) = chosen else { continue };
-            let rows = table.rows(sentence);
-            let own = &rows[*row * width..(*row + 1) * width];
-            let base: Vec<f64> = total.iter().zip(own).map(|(sum, own)| sum - own).collect();
-            metric.gains(&base, rows, &mut gains);
-            let Some((other, top)) = tunesmith_space::argmax(gains.iter().map(|gain| sign * gain))
-            else {
-                continue;
-            };
-            if top > sign * gains[*row] {
-                let stats = &rows[other * width..(other + 1) * width];
-                total = base.iter().zip(stats).map(|(base, value)| base + value).collect();
-                *row = other;
-                changed = true;
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    row_of
-        .into_iter()
-        .enumerate()
-        .map(|(sentence, row)| {
-            let list = pools.list(sentence);
-            let start = list.start;
-            let place =
-                row.and_then(|row| table.of(list).iter().position(|&other| other as usize == row));
-            place.map_or(-1, |place| (start + place) as i64)
+    (0..pools.sentences())
+        .map(|sentence| {
+            metric.sentence_gains(table.rows(sentence), &mut gains);
+            tunesmith_space::argmax(gains.iter().map(|gain| sign * gain))
+                .map_or(-1, |(row, _)| position(pools, table, sentence, row))
         })
         .collect()
 }
 
-/// Rounds over a corpus of forests; in practice the second changes little, the third nothing.
-const ROUNDS: usize = 3;
+/// Goes once over the lists from `first` on, of which `chosen` has the positions, and exchanges a
+/// choice for another one of its list where that makes the gain of the corpus better (or worse).
+/// `total` is the sum of the statistics of all choices, of other lists too. Each list sees the
+/// exchanges of those before it. Repeated until nothing changes, this is exact for metrics whose
+/// sentences do not interact; for BLEU a close bound.
+pub fn exchange(
+    pools: &Pools,
+    table: &Table,
+    metric: &dyn Metric,
+    best: bool,
+    first: usize,
+    chosen: &mut [i64],
+    total: &mut Vec<f64>,
+) {
+    let width = metric.width();
+    let sign = if best { 1.0 } else { -1.0 };
+    let mut gains = Vec::new();
+    for (sentence, chosen) in (first..).zip(chosen) {
+        let Ok(place) = usize::try_from(*chosen) else { continue };
+        let list = pools.list(sentence);
+        let row = table.of(list.clone())[place - list.start] as usize;
+        let rows = table.rows(sentence);
+        let own = &rows[row * width..(row + 1) * width];
+        let base: Vec<f64> = total.iter().zip(own).map(|(sum, own)| sum - own).collect();
+        metric.gains(&base, rows, &mut gains);
+        let Some((other, top)) = tunesmith_space::argmax(gains.iter().map(|gain| sign * gain))
+        else {
+            continue;
+        };
+        if top > sign * gains[row] {
+            let stats = &rows[other * width..(other + 1) * width];
+            *total = base.iter().zip(stats).map(|(base, value)| base + value).collect();
+            *chosen = position(pools, table, sentence, other);
+        }
+    }
+}
 
-/// The same over forests: texts and rows of statistics, blank where there is no derivation. Every
-/// sentence is searched alone first, then within what the round before chose for all others; a
-/// choice is kept unless a better one is found, and a round unless the corpus gain fell. The model
-/// decides only among equals, and what the search expects of the rest of a sentence.
-pub fn forest_oracle(
+/// The first hypothesis of a list that has a row of the table.
+fn position(pools: &Pools, table: &Table, sentence: usize, row: usize) -> i64 {
+    let list = pools.list(sentence);
+    let start = list.start;
+    let place = table.of(list).iter().position(|&other| other as usize == row);
+    place.map_or(-1, |place| (start + place) as i64)
+}
+
+/// What was chosen for the sentences of a corpus so far.
+pub struct Standing<'a> {
+    pub texts: &'a [String],
+    /// The statistics of each.
+    pub rows: &'a [f64],
+    /// The sum of the statistics of all choices, of other sentences too.
+    pub total: &'a [f64],
+}
+
+/// The best (or worst) strings of forests that a search finds, blank where there is no derivation:
+/// of every sentence alone, or within what was chosen for all others. A choice is kept unless a
+/// better one is found. The model decides only among equals, and what the search expects of the
+/// rest of a sentence.
+pub fn forest_choices(
     corpus: &ForestCorpus,
     weights: &[f64],
     best: bool,
-) -> (Vec<String>, Vec<f64>) {
+    before: Option<Standing<'_>>,
+) -> Vec<String> {
     let metric = corpus.numbers();
     let width = metric.width();
-    let sentences = corpus.forests().len();
     let sign = if best { 1.0 } else { -1.0 };
-    let choose = |sentence: usize, worth: Worth, old: Option<&(String, Vec<f64>)>| {
+    let choose = |sentence: usize| {
+        let old = before.as_ref().map(|all| {
+            (&all.texts[sentence], &all.rows[sentence * width..(sentence + 1) * width], all.total)
+        });
+        let worth = match old {
+            None => Worth::alone(metric.clone()),
+            Some((_, own, total)) => {
+                let base = total.iter().zip(own).map(|(sum, own)| sum - own).collect();
+                Worth::over(metric.clone(), base, 0.0, 1.0)
+            }
+        };
         let mut space = corpus.forest_space(sentence, worth.clone());
         space.rescore(weights);
-        let found = space
-            .argmax(0.0, sign, Among::ALL)
-            .map(|found| (space.text(found).to_owned(), space.stats(found).to_vec()));
-        let value = |choice: &(String, Vec<f64>)| sign * worth.gain(&choice.1);
-        match (found, old) {
-            (Some(found), Some(old)) if value(&found) <= value(old) => old.clone(),
-            (Some(found), _) => found,
-            (None, _) => (String::new(), vec![0.0; width]),
+        let Some(found) = space.argmax(0.0, sign, Among::ALL) else { return String::new() };
+        let value = |row: &[f64]| sign * worth.gain(row);
+        match old {
+            Some((text, own, _)) if value(space.stats(found)) <= value(own) => text.clone(),
+            _ => space.text(found).to_owned(),
         }
     };
-    let total = |chosen: &[(String, Vec<f64>)]| {
-        let mut total = vec![0.0; width];
-        for (_, row) in chosen {
-            total.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-        }
-        total
-    };
-    let mut chosen: Vec<(String, Vec<f64>)> = (0..sentences)
-        .into_par_iter()
-        .map(|sentence| choose(sentence, Worth::alone(metric.clone()), None))
-        .collect();
-    for _ in 1..ROUNDS {
-        let sum = total(&chosen);
-        let next: Vec<(String, Vec<f64>)> = chosen
-            .par_iter()
-            .enumerate()
-            .map(|(sentence, own)| {
-                let base = sum.iter().zip(&own.1).map(|(sum, own)| sum - own).collect();
-                choose(sentence, Worth::over(metric.clone(), base, 0.0, 1.0), Some(own))
-            })
-            .collect();
-        if sign * metric.gain(&total(&next)) <= sign * metric.gain(&sum) {
-            break;
-        }
-        chosen = next;
-    }
-    let rows = chosen.iter().flat_map(|(_, row)| row).copied().collect();
-    (chosen.into_iter().map(|(text, _)| text).collect(), rows)
+    (0..corpus.forests().len()).into_par_iter().map(choose).collect()
 }

@@ -6,7 +6,8 @@ another one, or on another machine. What it holds stays there.
 
 A worker on another machine may be lost. Its successor is asked again what the lost one was asked,
 in the same order. Most questions need not be repeated: mark those that change nothing in a worker
-with `reads`, and those after which earlier questions no longer matter with `begins`.
+with `reads`, and those after which earlier questions no longer matter with `begins`. A question
+that adds to what a worker holds is marked with `grows`: no later question undoes it.
 
 >>> from tunesmith.engines import Threads, reads
 >>> @reads
@@ -42,6 +43,7 @@ class Effect(Enum):
     READS = "reads"
     CHANGES = "changes"
     BEGINS = "begins"
+    GROWS = "grows"
 
 
 def reads(question: C) -> C:
@@ -50,8 +52,17 @@ def reads(question: C) -> C:
 
 
 def begins(question: C) -> C:
-    """Mark a question after which the answers of a worker do not depend on earlier questions."""
+    """Mark a question after which the answers of a worker do not depend on earlier questions, but
+    for those that `grows`."""
     return _marked(question, Effect.BEGINS)
+
+
+def grows(question: C) -> C:
+    """Mark a question that adds to what a worker holds.
+
+    Answers after it depend on earlier questions that are marked so, and on no others.
+    """
+    return _marked(question, Effect.GROWS)
 
 
 def _marked(question: C, effect: Effect) -> C:

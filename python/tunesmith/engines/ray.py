@@ -330,7 +330,7 @@ class _Actors:
             self._shares = [_ray().put(self._sent(part)) for part in share.parts(self.size)]
         else:
             self._shares = [_ray().put(self._sent(share))] * self.size
-        self._log: list[list[bytes]] = [[] for _ in self._seats]
+        self._log: list[list[tuple[Effect, bytes]]] = [[] for _ in self._seats]
         # A worker that is never asked holds nothing.
         self._moved: list[tuple[int, Any, Any]] = [(-1, None, None)] * self.size
         weakref.finalize(self, _forget, self._seats, number)
@@ -401,7 +401,10 @@ class _Actors:
 
     def settle(self, asked: Sequence[Asked]) -> None:
         self._log = [
-            [_packed((question, args[place], {})) for question, args in asked]
+            [
+                (effect_of(question), _packed((question, args[place], {})))
+                for question, args in asked
+            ]
             for place in range(self.size)
         ]
 
@@ -410,15 +413,17 @@ class _Actors:
         question: Callable[..., T],
         asked: Sequence[tuple[int, tuple[Any, ...], dict[str, Any]]],
     ) -> list[T]:
-        packed = [(place, _packed((question, args, named))) for place, args, named in asked]
+        # Arguments that all workers share, such as weights, are packed once and kept once.
+        once = {id(args): _packed((question, args, named)) for _, args, named in asked}
+        packed = [(place, once[id(args)]) for place, args, _ in asked]
         sent = [self._send(place, each) for place, each in packed]
         answers = [self._receive(each, question) for each in sent]
         effect = effect_of(question)
         for place, each in packed:
-            if effect is Effect.BEGINS:
-                self._log[place] = []
+            if effect in (Effect.BEGINS, Effect.GROWS):
+                self._log[place] = [old for old in self._log[place] if old[0] is Effect.GROWS]
             if effect is not Effect.READS:
-                self._log[place].append(each)
+                self._log[place].append((effect, each))
         return answers
 
     def _send(self, place: int, asked: bytes) -> _Sent:
@@ -442,7 +447,7 @@ class _Actors:
         turn, actor = self._seats[place].now
         files = self._engine.shelf() if self._files else None
         ready = actor.hold.remote(self._number, self._shares[place], self._threads, files)
-        for each in self._log[place]:
+        for _, each in self._log[place]:
             ready = actor.again.remote(self._number, each)
         return turn, actor, ready
 

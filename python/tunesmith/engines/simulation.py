@@ -27,8 +27,10 @@ MOST = 100_000
 """Sentences that are simulated; the numbers of a longer pass are in proportion."""
 QUESTIONS = 4
 """To all workers in a mixing: to pass over a piece, for features, for weights, to take weights."""
-BLOCK = 20
-"""Sentences that a worker of a batch tuner decodes at a time."""
+BLOCKS = 256
+"""Parts of a text that are dealt to the workers of a batch tuner, at most."""
+LIST = 100
+"""Translations of a measured list."""
 Times = npt.NDArray[np.float64]
 
 
@@ -182,24 +184,20 @@ def _stale(known: Measurements, workers: int, times: Times) -> Predicted:
     return Predicted("stale-gradient", workers, end, used, stale / max(steps, 1), moved, worst)
 
 
-def _decoding(known: Measurements, workers: int, times: Times) -> Predicted:
-    """Workers decode blocks, lists come to the driver, which tunes on all of them."""
-    free = [0.0] * workers
-    arrived = 0.0
-    ends = []
-    for at in range(0, len(times), BLOCK):
-        done = free[0] + float(times[at : at + BLOCK].sum()) + known.latency
-        heapq.heapreplace(free, done)
-        ends.append((done, len(times[at : at + BLOCK])))
-    for done, lines in sorted(ends):
-        arrived = max(arrived, done) + known.message(lines * known.list_bytes)
-    decoding = max(free)
-    driver = known.optimise_seconds * len(times)
-    moved = len(times) * known.list_bytes + workers * known.update_bytes
-    network = arrived - decoding + known.latency + workers * known.message(known.update_bytes)
-    return _predicted(
-        "batch-tuner", workers, decoding, network, driver, float(times.sum()), 0.0, moved
-    )
+def _decoding(known: Measurements, workers: int, times: Times, *, factor: float = 1.0) -> Predicted:
+    """Each worker decodes the lines of its blocks, keeps their lists and tunes on them.
+
+    The text is `factor` times as long as the times say.
+
+    Weights go to every worker, and the translation of each line comes back. What a tuner asks of
+    the lists is not counted as messages.
+    """
+    blocks = np.array_split(times, min(len(times), BLOCKS))
+    each = [float(block.sum()) + known.optimise_seconds * len(block) for block in blocks]
+    own = [factor * sum(each[place::workers]) for place in range(workers)]
+    moved = factor * len(times) * known.list_bytes / LIST + workers * known.update_bytes
+    network = 2 * known.latency + known.message(moved)
+    return _predicted("batch-tuner", workers, max(own), network, 0.0, sum(own), 0.0, moved)
 
 
 def _predicted(
@@ -243,8 +241,10 @@ def simulate(
     if workers < 1 or sentences < 1:
         raise InputError(f"{workers} workers, {sentences} sentences", remedy="give at least one")
     least = min(sentences, max(MOST, 100 * workers))
-    found = REGIMES[regime](known, workers, known.drawn(least), **options)
     factor = sentences / least
+    if regime == "batch-tuner":
+        return _decoding(known, workers, known.drawn(least), factor=factor)
+    found = REGIMES[regime](known, workers, known.drawn(least), **options)
     if factor == 1.0:
         return found
     stale = found.staleness

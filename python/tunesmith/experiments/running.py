@@ -29,7 +29,7 @@ from tunesmith.spaces.reading import read_weights
 from tunesmith.structured import Training, Tree
 from tunesmith.structured import train as learn_structured
 from tunesmith.tuning import tune
-from tunesmith.tuning.rounds import Setup
+from tunesmith.tuning.setup import Setup
 from tunesmith.tuning.start import make_start
 from tunesmith.weights import Weights
 

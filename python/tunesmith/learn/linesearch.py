@@ -73,7 +73,7 @@ class LineSearch:
                 remedy="fix the sparse features (--fix 'PT:*=0'), or use kbmira, pro or adagrad",
             )
         whole = Field.open(task, WHOLE, start)
-        if not task.spaces.flat or task.spaces.binned:
+        if not task.outline.flat or task.outline.binned:
             least = max(self.tolerance, self.coarse) if self._others else self.tolerance
             yield from replace(self, tolerance=least)._in_two_climbs(whole, start, seed, state)
         else:
@@ -136,7 +136,7 @@ class LineSearch:
         for number in range(done, 2 if self._others else 1):
             point = task.clip(start)
             if number:
-                look = self._on_some if task.spaces.binned else self._on_lists
+                look = self._on_some if task.outline.binned else self._on_lists
                 point = task.clip(look(task, [point, best], seed))
             climb = _Climb(self, point, np.random.default_rng([seed, number]))
             ((weights, reached, moves),) = field.climbs([climb])
@@ -171,7 +171,7 @@ class LineSearch:
 
     def _on_some(self, task: Task, points: Sequence[Vector], seed: int) -> Vector:
         """Return the point that is best on all bins, of searches on a share of the bins."""
-        count = len(task.spaces.groups)
+        count = len(task.outline.groups)
         drawn = np.random.default_rng(seed).permutation(count)
         task.shares.ask(_sample, drawn[: max(1, round(SHARE * count))])
         best, gain = points[-1], task.evaluate(points[-1])[1]

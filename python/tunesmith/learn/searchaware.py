@@ -34,8 +34,8 @@ class SearchAware:
 
     @property
     def shared(self) -> bool:
-        """Whether all workers have a part in the work."""
-        return bool(getattr(self.tuner, "shared", False))
+        """Whether all workers are asked about all that they hold."""
+        return self.shorter == 0 and bool(getattr(self.tuner, "shared", False))
 
     @property
     def take(self) -> str:
@@ -46,13 +46,14 @@ class SearchAware:
         self, task: Task, start: Vector, seed: int, state: SavedState | None = None
     ) -> Iterator[Epoch]:
         """Yield the tuner's epochs on the bins of short lines."""
-        seen = self._seen(task)
+        seen = task if self.shorter == 0 else self._seen(task)
         yield from self.tuner.epochs(seen, start, seed, state)
-        seen.release()
+        if seen is not task:
+            seen.release()
 
     def _seen(self, task: Task) -> Task:
         lengths = task.lengths()
-        if self.shorter == 0 or lengths is None:
+        if lengths is None:
             return task
         short = np.asarray(lengths) < self.shorter
         if not short.any():
@@ -61,4 +62,4 @@ class SearchAware:
                 remedy="give --set shorter=0 to tune on all of them, or a larger number",
             )
         chosen = np.flatnonzero(short[task.spaces.groups]).tolist()
-        return replace(task, spaces=task.spaces.subset(chosen))
+        return replace(task, outline=task.spaces.subset(chosen))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tunesmith.engines import Dealt
-from tunesmith.spaces import Spaces
+from tunesmith.engines import Crew, Dealt
+from tunesmith.spaces import Outline, Spaces
 from tunesmith.weights import Vector
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Share:
 
     def of(self, spaces: Spaces) -> Share:
         """Return other spaces of the same lines."""
-        return replace(self, task=replace(self.task, spaces=spaces))
+        return replace(self, task=replace(self.task, outline=spaces))
 
     def picked(self, numbers: Numbers) -> Share:
         """Return those of the lists that have one of the numbers."""
@@ -74,10 +74,18 @@ class Share:
 class Shares:
     """The workers that hold a task in shares; puts their answers together."""
 
-    def __init__(self, task: Task) -> None:
-        # The task is not kept, so that workers are dismissed as soon as nobody has the task.
-        self._plan = _Plan(block_ends(task.spaces), len(task.spaces.groups))
-        self.crew = task.engine.crew(_Deal(task, self._plan), task.threads)
+    def __init__(self, outline: Outline, crew: Crew) -> None:
+        self._plan = _Plan(block_ends(outline), len(outline.groups))
+        self.crew = crew
+
+    @classmethod
+    def deal(cls, task: Task) -> Shares:
+        """Return workers that were given their shares of a task.
+
+        The task is not kept, so that workers are dismissed as soon as nobody has the task.
+        """
+        plan = _Plan(block_ends(task.spaces), len(task.spaces.groups))
+        return cls(task.spaces, task.engine.crew(_Deal(task, plan), task.threads))
 
     @property
     def alone(self) -> bool:
@@ -89,9 +97,28 @@ class Shares:
         return self.crew.ask_all(question, [args] * self.crew.size)
 
     @property
+    def blocks(self) -> list[tuple[int, slice]]:
+        """The worker of each block, and where its lists are among those that the worker holds."""
+        found, ends = list[tuple[int, slice]](), [0] * self.crew.size
+        for block, size in enumerate(np.diff(self._plan.ends, prepend=0).tolist()):
+            place = block % self.crew.size
+            found.append((place, slice(ends[place], ends[place] + size)))
+            ends[place] += size
+        return found
+
+    @property
     def held(self) -> list[Numbers]:
         """The numbers of the lists at each worker."""
         return [self._plan.held(place, self.crew.size) for place in range(self.crew.size)]
+
+    def by_list(self, answers: Sequence[Rows]) -> Rows:
+        """Return what was answered for each list, in the order of the lists."""
+        if self.alone:
+            return answers[0]
+        whole = np.empty((self._plan.lists, *answers[0].shape[1:]), answers[0].dtype)
+        for numbers, several in zip(self.held, answers, strict=True):
+            whole[numbers] = several
+        return whole
 
     def by_block(self, answers: Sequence[Rows]) -> Rows:
         """Return what was answered for each block, in the order of the blocks."""
@@ -118,11 +145,15 @@ class Shares:
         return np.asarray(np.bincount(ids, values, length), np.float64)
 
 
-def block_ends(spaces: Spaces) -> Numbers:
+def line_ends(lines: int) -> Numbers:
+    """Return where each block ends among so many lines."""
+    count = min(lines, BLOCKS)
+    return (-(-np.arange(1, count + 1) * lines // max(count, 1))).astype(np.int64)
+
+
+def block_ends(outline: Outline) -> Numbers:
     """Return where each block ends among the lists of a whole task."""
-    count = min(spaces.lines, BLOCKS)
-    lines = -(-np.arange(1, count + 1) * spaces.lines // max(count, 1))
-    return np.searchsorted(spaces.groups, lines).astype(np.int64)
+    return np.searchsorted(outline.groups, line_ends(outline.lines)).astype(np.int64)
 
 
 def block_sums(rows: Rows, ends: Numbers) -> Rows:
@@ -167,6 +198,6 @@ class _Deal(Dealt):
             held = self.plan.held(place, size)
             task = self.task
             if size > 1:
-                task = replace(task, spaces=spaces.subset(held.tolist()))
+                task = replace(task, outline=spaces.subset(held.tolist()))
             ends = np.cumsum(sizes[place::size])
             yield Share(task, held, ends, np.unique(spaces.groups[held]), spaces.lines)

@@ -18,7 +18,7 @@ from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Dealt, Engine, Pool, Worker, reads
 from tunesmith.learn.shares import Numbers, Share, Shares, block_ends, block_sums, fold
 from tunesmith.metrics import Metric
-from tunesmith.spaces import Pools, Positions, Spaces
+from tunesmith.spaces import Outline, Pools, Positions, Spaces
 from tunesmith.spaces.moments import LISTED
 from tunesmith.weights import Vector, Weights
 
@@ -48,17 +48,29 @@ class Selection:
 class Task:
     """The spaces to tune on, a metric, and limits of the weights; workers of an engine hold it."""
 
-    spaces: Spaces
+    outline: Outline
+    """The spaces, or what is known of them if only workers hold them."""
     metric: Metric
     lower: Vector
     upper: Vector
     threads: int = 0
     engine: Engine = THREADS
 
+    @property
+    def spaces(self) -> Spaces:
+        """The spaces; raises if only workers hold them."""
+        return self.outline.whole
+
     @cached_property
     def shares(self) -> Shares:
         """The workers that hold the sentences, each its share of them."""
-        return Shares(self)
+        return Shares.deal(self)
+
+    def held_by(self, crew: Crew) -> Task:
+        """Return the task with workers that hold their shares of it already."""
+        task = replace(self)
+        task.__dict__["shares"] = Shares(self.outline, crew)
+        return task
 
     @cached_property
     def crew(self) -> Crew:
@@ -115,18 +127,18 @@ class Task:
 
         `names` are those of the weights, if there are more weights than the task has features.
         """
-        return self._rows(weights)[self.spaces.last]
+        return self._rows(weights)[self.outline.last]
 
     def _rows(self, weights: Vector) -> Statistics:
         """Return the statistics of what the weights choose, a row for each list or forest."""
-        rows = np.empty((len(self.spaces.groups), self.metric.native.width))
+        rows = np.empty((len(self.outline.groups), self.metric.native.width))
         for numbers, answer in self._by_list(_chosen, weights):
             rows[numbers] = answer
         return rows
 
     def best(self, weights: Vector) -> Positions:
         """Return what the weights choose from each list or forest."""
-        found: list[Any] = [None] * len(self.spaces.groups)
+        found: list[Any] = [None] * len(self.outline.groups)
         for numbers, answer in self._by_list(_best, weights):
             for number, choice in zip(numbers.tolist(), answer, strict=True):
                 found[number] = choice
@@ -153,7 +165,7 @@ class Task:
     def _totals(self, several: Sequence[Vector]) -> tuple[list[Statistics], list[float]]:
         """Return statistics and gain of the corpus that each of several weights chooses."""
         if "holders" in self.__dict__:
-            ends = block_ends(self.spaces)
+            ends = block_ends(self.outline)
             sums = np.stack([block_sums(self._rows(each), ends) for each in several], axis=1)
         else:
             sums = self.shares.by_block(self.shares.ask(_sums, several))
@@ -260,7 +272,7 @@ class _Lists(Dealt):
             return
         own = [self.learners % size == place for place in range(size)]
         for part in self.task.spaces.thinned(own):
-            yield replace(self.task, spaces=part)
+            yield replace(self.task, outline=part)
 
 
 @dataclass(frozen=True)
@@ -279,7 +291,8 @@ class Epoch:
 class Tuner(Protocol):
     """An algorithm that learns weights.
 
-    One with an attribute `shared` that is true asks all workers, however many, about their shares.
+    One with an attribute `shared` that is true asks all workers, however many, about their shares,
+    and does not look at `task.spaces`: workers may hold them.
     """
 
     def epochs(

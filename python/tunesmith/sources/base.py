@@ -10,13 +10,13 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import Engine
+from tunesmith.engines import Engine, Pool
 from tunesmith.errors import InputError
 from tunesmith.learn.selectors import Violations
 from tunesmith.metrics import Metric, Rows
@@ -28,6 +28,22 @@ if TYPE_CHECKING:
 
 # Default length of lists.
 LIST = 100
+
+
+class Chosen(Protocol):
+    """What was chosen for the lines of a corpus, wherever they were decoded."""
+
+    def statistics(self, metric: Metric) -> Rows:
+        """Return a row of statistics per line; of bins, those of the last."""
+
+    def outputs(self) -> list[str]:
+        """Return a text per line; of bins, that of the last."""
+
+    def score(self, metric: Metric) -> float:
+        """Return the corpus score."""
+
+    def facts(self, metric: Metric) -> dict[str, float]:
+        """Return the corpus score over all bins, where there are bins."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +97,16 @@ class Joined:
     def score(self, metric: Metric) -> float:
         """Return the corpus score."""
         return metric.native.score(self.statistics(metric).sum(axis=0))
+
+    def facts(self, metric: Metric) -> dict[str, float]:
+        """Return the corpus score over all bins, where there are bins."""
+        if not any(choice.spaces.binned for _, choice in self.parts):
+            return {}
+        lines = np.concatenate([lines[choice.spaces.groups] for lines, choice in self.parts])
+        rows = np.concatenate(
+            [choice.spaces.statistics(metric, choice.positions) for _, choice in self.parts]
+        )[np.argsort(lines, kind="stable")]
+        return {"score_bins": metric.native.score(rows.sum(axis=0))}
 
 
 class Source(ABC):
@@ -148,6 +174,20 @@ class Source(ABC):
         raise InputError(
             f"{type(self).__name__} cannot be split", remedy="give held-out text in place of folds"
         )
+
+    spreads: bool = False
+    """Whether workers elsewhere can decode parts of the sentences: `part` and `decode_parts`."""
+
+    def part(self, sentences: Sequence[int]) -> Self:
+        """Return what a worker needs to decode some of the sentences."""
+        return self.subset(sentences)
+
+    def decode_parts(
+        self, weights: Mapping[str, float], ends: Sequence[int], pool: Pool
+    ) -> list[Spaces]:
+        """Return what the sentences of each block could become, as `decode`, given where blocks
+        end. If there is no block, return a space without sentences."""
+        raise NotImplementedError
 
     def thinned(self, kept: npt.NDArray[np.bool_]) -> Self:
         """Return what a worker needs that is asked about some sentences only; here, everything."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import Any, Literal
 
@@ -14,7 +16,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.decode.translation import Model, Translator
-from tunesmith.engines import THREADS, Crew, Engine, Worker, begins, reads
+from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker, begins, reads
 from tunesmith.errors import InputError, no_feature
 from tunesmith.learn.selectors import Violations
 from tunesmith.sources.base import LIST, Source, refuse_empty
@@ -58,9 +60,10 @@ class Live(Source):
     ranked: Ranked | str = Ranked.ESTIMATE
     ways: int = 1
     engine: Engine = THREADS
-    """Whose workers decode the corpus; bins are decoded in this process."""
+    """Whose workers decode the corpus."""
 
     follows = True
+    spreads = True
 
     def __post_init__(self) -> None:
         refuse_empty(self.lines)
@@ -110,12 +113,36 @@ class Live(Source):
 
     def decode(self, weights: Mapping[str, float], k: int | None = None) -> Spaces:
         """Translate all sentences."""
-        if self.engine is not THREADS and (self.space != "bins" or k is not None):
+        if self.engine is not THREADS:
             return self._decode_apart(weights, k)
         return self._decode(self._translator(weights), self.sources, self.references, k)
 
     def _translator(self, weights: Mapping[str, float]) -> Translator:
         return self.model.translator(weights, self.settings, tokenized=True, zero=True)
+
+    def part(self, sentences: Sequence[int]) -> Live:
+        """Return the prepared sentences with the same model, without the raw text."""
+        found = copy(self)
+        found.sources = [self.sources[i] for i in sentences]
+        found.references = [self.references[i] for i in sentences]
+        found.lines, found.raw_references = (), ()
+        return found
+
+    def decode_parts(
+        self, weights: Mapping[str, float], ends: Sequence[int], pool: Pool
+    ) -> list[Spaces]:
+        """Translate blocks of sentences side by side."""
+        translator = self._translator(weights)
+        spans = [slice(start, end) for start, end in pairwise([0, *ends])]
+        spans = spans or [slice(0, 0)]
+        # Threads that blocks leave over work within blocks.
+        within = copy(self)
+        within.threads = -(-(pool.threads or os.cpu_count() or 1) // len(spans))
+
+        def found(span: slice) -> Spaces:
+            return within._decode(translator, self.sources[span], self.references[span], None)
+
+        return list(pool.map(found, spans))
 
     def _decode(
         self,

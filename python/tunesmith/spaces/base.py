@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
-from functools import cached_property
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-from warnings import warn
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +15,15 @@ import numpy.typing as npt
 from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
+from tunesmith.spaces.oracle import added, search_oracle
+from tunesmith.spaces.outline import Outline, Positions
 from tunesmith.weights import Vector, Weights
 
 if TYPE_CHECKING:
     from tunesmith.spaces.pools import Pools
 
-T = TypeVar("T")
-Positions = npt.NDArray[np.int64]
 References = Sequence[Sequence[str] | str]
 """The references of each sentence; a string is the only one."""
-
-# Names that a message lists, and among how many it looks for similar ones.
-SHOWN_NAMES = 12
-SEARCHED_NAMES = 5000
 
 
 def references_of(texts: str | Sequence[str]) -> list[str]:
@@ -37,7 +31,7 @@ def references_of(texts: str | Sequence[str]) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts)
 
 
-class Spaces(ABC):
+class Spaces(Outline):
     """All that the sentences of a corpus could become, with references.
 
     What is chosen is an array of positions, one per sentence, -1 where there is nothing to choose;
@@ -56,7 +50,6 @@ class Spaces(ABC):
         what: str,
     ) -> None:
         self.what = what
-        """A list or a forest: what there is of each sentence."""
         for texts, called in ((references, "references"), (sources, "sources")):
             if isinstance(texts, str):
                 raise InputError(
@@ -91,38 +84,19 @@ class Spaces(ABC):
         return True
 
     @property
+    def whole(self) -> Spaces:
+        """These spaces."""
+        return self
+
+    @property
     def groups(self) -> Positions:
         """The line that each list or forest belongs to: several only where a line has bins."""
         return np.arange(self.sentences, dtype=np.int64)
 
     @property
-    def last(self) -> Positions:
-        """The list or forest of each line that holds whole translations."""
-        return np.arange(self.sentences, dtype=np.int64)
-
-    @property
-    def lines(self) -> int:
-        """Number of lines."""
-        return len(self.last)
-
-    @property
     def binned(self) -> bool:
         """Whether a line has a list for every step of its search."""
         return False
-
-    def by_line(self, values: Sequence[T]) -> list[T]:
-        """Return the values of the lines, given those of all lists: of bins, the last one's."""
-        return [values[place] for place in self.last.tolist()]
-
-    @property
-    @abstractmethod
-    def flat(self) -> bool:
-        """Whether every hypothesis is written out, as in a list."""
-
-    @property
-    @abstractmethod
-    def hypotheses(self) -> int:
-        """Number of hypotheses in all lists, of edges in all forests."""
 
     @property
     @abstractmethod
@@ -133,11 +107,6 @@ class Spaces(ABC):
     def names(self) -> list[str]:
         """Feature names; a feature's id is its place here."""
         return self.core.names
-
-    @cached_property
-    def width(self) -> int:
-        """Number of features: the length of a vector of weights."""
-        return len(self.names)
 
     @abstractmethod
     def table(self, metric: Metric | str, threads: int = 0) -> _core.Table | _core.Segments:
@@ -162,7 +131,6 @@ class Spaces(ABC):
         A sentence without any counts as a blank output, so that nobody gains by losing one.
         """
 
-    @abstractmethod
     def oracle(
         self,
         metric: Metric | str,
@@ -171,6 +139,38 @@ class Spaces(ABC):
         best: bool = True,
     ) -> Positions:
         """Return the choices with the best (or worst) corpus score that can be found."""
+        measure = get_metric(metric)
+        return search_oracle(_Alone(self, measure, self.vector(weights), best), measure, best)
+
+    exchanges: ClassVar[int]
+    """How often choices are exchanged, at most, in the search for an oracle."""
+    in_turn: ClassVar[bool]
+    """Whether an exchange knows those of the sentences before it."""
+
+    @abstractmethod
+    def best_alone(self, metric: Metric, weights: Vector, best: bool) -> Positions:
+        """Return the choices with the best (or worst) gain of each sentence alone."""
+
+    @abstractmethod
+    def exchanged(
+        self,
+        metric: Metric,
+        weights: Vector,
+        best: bool,
+        chosen: Positions,
+        total: Vector,
+        first: int = 0,
+    ) -> tuple[Positions, Vector]:
+        """Return better (or worse) choices for a corpus, and the sum of their statistics.
+
+        `total` is the sum of the statistics of all choices of the corpus, which may have other
+        sentences, too. `chosen` are those of the sentences from `first` on; without `in_turn`,
+        these are all.
+        """
+
+    @abstractmethod
+    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return the statistics by which choices of an oracle are compared, a row per sentence."""
 
     @abstractmethod
     def consensus(
@@ -182,17 +182,20 @@ class Spaces(ABC):
         stands for the expectation of gains.
         """
 
+    @abstractmethod
     def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
-        """Return spaces with the chosen hypotheses and where they are: perhaps smaller ones."""
-        return self, positions
+        """Return small spaces with the texts of the chosen hypotheses, and where they are."""
 
     @abstractmethod
-    def relative(self, positions: Positions) -> list[Any]:
-        """Return choices in a form that means the same to a part of the spaces and to the whole."""
+    def relative(self, positions: Positions, first: int = 0) -> list[Any]:
+        """Return choices in a form that means the same to a part of the spaces and to the whole.
+
+        They are those of the lists or forests from `first` on.
+        """
 
     @abstractmethod
-    def absolute(self, choices: Sequence[Any]) -> Positions:
-        """Return as positions what `relative` gave, one for each list or forest."""
+    def absolute(self, choices: Sequence[Any], first: int = 0) -> Positions:
+        """Return as positions what `relative` gave."""
 
     @abstractmethod
     def subset(self, sentences: Sequence[int]) -> Self:
@@ -238,11 +241,6 @@ class Spaces(ABC):
         """Return the choices of the decoder that has just found these with the weights."""
 
     @abstractmethod
-    def holds_as_many(self, hypotheses: int) -> bool:
-        """Whether a search that merged into these has brought nothing new since there were so many
-        hypotheses; forests cannot tell."""
-
-    @abstractmethod
     def recovered_weights(self) -> Weights | None:
         """Return the weights behind the spaces' own scores, if they have scores that weights
         explain."""
@@ -254,67 +252,6 @@ class Spaces(ABC):
     @abstractmethod
     def contents(self, metric: Metric) -> Iterator[bytes]:
         """Yield all that tuning can depend on, for a fingerprint."""
-
-    def vector(self, weights: Vector | Mapping[str, float], *, partial: bool = False) -> Vector:
-        """Return weights in the order of the names.
-
-        Refuses a vector of another length, weights that are not finite, and a mapping in which a
-        weight other than zero has no feature here, unless `partial`. `Weights` that were learnt or
-        read may know features that these sentences lack: they cause a warning, and are refused only
-        where no weight has a feature.
-        """
-        if isinstance(weights, Mapping):
-            if not partial:
-                self.check_names(weights)
-            vector = Weights(weights).vector(self.names)
-        else:
-            vector = np.ascontiguousarray(weights, np.float64)
-            if vector.shape != (self.width,):
-                raise InputError(
-                    f"weights of shape {vector.shape} for {self.width} features",
-                    remedy="give one weight per name, in the order of the names",
-                )
-        if not np.isfinite(vector).all():
-            Weights.from_vector(self.names, vector).check_finite()
-        return vector
-
-    def check_names(self, weights: Mapping[str, float], *, learnt: bool = False) -> None:
-        """Refuse weights other than zero that have no feature here.
-
-        `Weights` cause a warning in place of that, and those that were `learnt` elsewhere nothing
-        at all, but both are refused where no weight has a feature.
-        """
-        constants = weights.constants if isinstance(weights, Weights) else frozenset[str]()
-        used = [name for name, value in weights.items() if value and name not in constants]
-        unknown = [name for name in used if name not in self._known]
-        if not unknown or not self.hypotheses:
-            return
-        some = len(unknown) < len(used)
-        if some and learnt:
-            return
-        if some and isinstance(weights, Weights):
-            shown = ", ".join(unknown[:5]) + ("…" if len(unknown) > 5 else "")
-            told = f"weights without a feature in the {self.what}s: {len(unknown)} ({shown})"
-            # To whoever called the method that called `vector`.
-            warn(told, stacklevel=4)
-            return
-        also = f"; if the {self.what}s may lack it, give Weights(…)" if some else ""
-        raise InputError(
-            f"no feature is called {unknown[0]!r}",
-            weights.file if isinstance(weights, Weights) else None,
-            remedy=self._similar(unknown[0]) + also,
-        )
-
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.names)
-
-    def _similar(self, name: str) -> str:
-        if near := get_close_matches(name, self.names[:SEARCHED_NAMES]):
-            return f"use {' or '.join(map(repr, near))}"
-        more = "…" if self.width > SHOWN_NAMES else ""
-        listed = ", ".join(self.names[:SHOWN_NAMES]) + more
-        return f"there are {listed}" if listed else f"the {self.what}s have no features at all"
 
     def score(self, metric: Metric | str, positions: Positions) -> float:
         """Return the corpus score of the chosen hypotheses; of bins, those of the last count."""
@@ -345,3 +282,24 @@ def check_range(name: str, value: float | None, low: float, high: float = inf) -
     if value is not None and not low <= value <= high:
         to = "on" if high == inf else f"to {high}"
         raise InputError(f"{name} is {value}", remedy=f"give a number from {low} {to}")
+
+
+@dataclass(frozen=True)
+class _Alone:
+    """The search for an oracle in spaces that are all here."""
+
+    spaces: Spaces
+    metric: Metric
+    weights: Vector
+    best: bool
+
+    @property
+    def exchanges(self) -> int:
+        return self.spaces.exchanges
+
+    def alone(self) -> tuple[Positions, Vector]:
+        found = self.spaces.best_alone(self.metric, self.weights, self.best)
+        return found, added(self.spaces.counted(self.metric, found))
+
+    def exchanged(self, chosen: Positions, total: Vector) -> tuple[Positions, Vector]:
+        return self.spaces.exchanged(self.metric, self.weights, self.best, chosen, total)

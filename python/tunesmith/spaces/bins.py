@@ -12,7 +12,8 @@ import numpy as np
 from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.spaces.base import Positions, References
+from tunesmith.spaces.base import References
+from tunesmith.spaces.outline import Positions
 from tunesmith.spaces.pools import Pools
 
 SUFFIX = ".bins"
@@ -61,12 +62,6 @@ class Bins(Pools):
     def groups(self) -> Positions:
         """The line that each bin belongs to."""
         return self._groups
-
-    @property
-    def last(self) -> Positions:
-        """The last bin of each line."""
-        ends = np.append(self._groups[1:] != self._groups[:-1], True)
-        return np.flatnonzero(ends) if len(self._groups) else np.zeros(0, np.int64)
 
     @property
     def binned(self) -> bool:
@@ -127,15 +122,10 @@ class Bins(Pools):
 
     def merged(self, other: Self, threads: int = 0) -> Self:
         """Return the hypotheses of both; of equal ones, that of `other` with its surroundings."""
-        merged = self.merge([other, self])
+        merged = self.merge([other.aligned(self.names), self])
         # Nobody asks which weights made the first bins, and they are large.
         merged._origin = None
         return merged
-
-    def kept(self, positions: Positions) -> tuple[Bins, Positions]:
-        """Return bins with the chosen hypotheses only."""
-        picked = self._like(self.core.picked(positions), self.references, self.sources)
-        return picked, picked.first()
 
     def decoded(self, weights: Any, threads: int = 0) -> Positions:
         """Return the best of each bin."""

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.spaces.base import Positions, References, Spaces, check_range
+from tunesmith.spaces.base import References, Spaces, check_range
+from tunesmith.spaces.oracle import added
+from tunesmith.spaces.outline import Positions
 from tunesmith.spaces.pools import Pools
 from tunesmith.weights import Vector, Weights
 
@@ -196,25 +198,25 @@ class Forests(Spaces):
         best = self.core.best(self.vector(weights), threads)
         return self._positions([None if found is None else found[0] for found in best])
 
-    def _positions(self, texts: Sequence[str | None]) -> Positions:
+    def _positions(self, texts: Sequence[str | None], first: int = 0) -> Positions:
         positions = np.full(len(texts), -1, np.int64)
         with self._lock:
             for sentence, text in enumerate(texts):
                 if text is not None:
-                    key = (sentence, text)
+                    key = (first + sentence, text)
                     place = self._places.setdefault(key, len(self._outputs))
                     if place == len(self._outputs):
                         self._outputs.append(key)
                     positions[sentence] = place
         return positions
 
-    def relative(self, positions: Positions) -> list[Any]:
+    def relative(self, positions: Positions, first: int = 0) -> list[Any]:
         """Return the text of each choice, None where there is no derivation."""
         return [self._outputs[at][1] if at >= 0 else None for at in positions.tolist()]
 
-    def absolute(self, choices: Sequence[Any]) -> Positions:
+    def absolute(self, choices: Sequence[Any], first: int = 0) -> Positions:
         """Return positions, given texts."""
-        return self._positions(choices)
+        return self._positions(choices, first)
 
     def outputs(self, positions: Positions) -> list[str]:
         """Return the chosen texts, one per sentence, blank where there is no derivation."""
@@ -236,20 +238,48 @@ class Forests(Spaces):
             raise InputError(f"{metric.name} needs references", remedy="give at least one")
         return self.references
 
-    def oracle(
-        self,
-        metric: Metric | str,
-        weights: Vector | Mapping[str, float],
-        *,
-        best: bool = True,
-    ) -> Positions:
-        """Return the choices with the best (or worst) corpus score that a search finds.
+    exchanges = 2
+    # A search takes time: sentences are searched side by side.
+    in_turn = False
 
-        Every sentence alone, then within the choices of all others; the search is that for hope
-        and fear, without the model. Not exact: see `core/space/src/forest/gains.rs`.
+    def best_alone(self, metric: Metric, weights: Vector, best: bool) -> Positions:
+        """Return the best (or worst) strings that the search for hope and fear finds without the
+        model, each sentence alone.
+
+        Not exact: see `core/space/src/forest/gains.rs`.
         """
-        texts, _ = self.table(metric).oracle(self.vector(weights), best)
-        return self._positions(texts)
+        return self._positions(self.table(metric).choices(weights, best))
+
+    def exchanged(
+        self,
+        metric: Metric,
+        weights: Vector,
+        best: bool,
+        chosen: Positions,
+        total: Vector,
+        first: int = 0,
+    ) -> tuple[Positions, Vector]:
+        """Return better (or worse) strings within the choices for all other sentences."""
+        before = self.outputs(chosen), self.counted(metric, chosen), total
+        found = self._positions(self.table(metric).choices(weights, best, before))
+        return found, added(self.counted(metric, found))
+
+    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return statistics of choices."""
+        return self.statistics(metric, positions)
+
+    def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
+        """Return lists of the chosen texts, without features."""
+        there = positions >= 0
+        lists = Pools.from_arrays(
+            np.zeros((int(there.sum()), 0)),
+            np.concatenate([[0], np.cumsum(there)]),
+            [],
+            [text for text, has in zip(self.outputs(positions), there, strict=True) if has],
+            self.references,
+        )
+        lists.sources = self.sources
+        return lists, lists.first()
 
     def consensus(
         self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
@@ -318,10 +348,6 @@ class Forests(Spaces):
     def decoded(self, weights: Mapping[str, float], threads: int = 0) -> Positions:
         """Return the best derivations under the weights that found the forests."""
         return self.best(self.vector(weights, partial=True), threads)
-
-    def holds_as_many(self, hypotheses: int) -> bool:
-        """A forest does not tell what a search has added to it."""
-        return False
 
     def recovered_weights(self) -> Weights | None:
         """Return nothing: a forest has no scores of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +79,18 @@ class Within:
         `ends` says where blocks end. The answer has the start of each block and the end of the
         last, features, and values.
         """
-        lists, ids, found = self._cells
+        return self._by_block(ends, self._cells[2])
+
+    def _by_block(
+        self, ends: npt.NDArray[np.int64], values: Vector
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Vector]:
+        """Return the sums of values of cells for each feature within each block of lists."""
+        lists, ids, _ = self._cells
         block = np.searchsorted(ends, lists, side="right")
         keys, place = np.unique(block * self._width + ids, return_inverse=True)
         starts = np.searchsorted(keys, np.arange(len(ends) + 1) * self._width)
         features = (keys % max(self._width, 1)).astype(np.uint32)
-        return starts.astype(np.int64), features, _added(place, found, len(keys))
+        return starts.astype(np.int64), features, _added(place, values, len(keys))
 
     def varying(self) -> npt.NDArray[np.int64]:
         """Return per feature the number of lists within which it varies."""
@@ -104,11 +111,24 @@ class Within:
 
         Lists of one hypothesis do not count; a feature that a list lacks does not vary there.
         """
-        several = self.sizes > 1
-        scale = np.where(several, 1.0 / np.sqrt(self.sizes), 0.0)
-        lists, ids, found = self._cells
-        summed = _added(ids, np.sqrt(found) * scale[lists], self._width)
-        return summed / max(float(several.sum()), 1.0)
+        summed = _added(self._cells[1], self._scaled, self._width)
+        return summed / max(float((self.sizes > 1).sum()), 1.0)
+
+    def block_deviations(
+        self, ends: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], Vector]:
+        """Return the sums of standard deviations per feature within each block of lists.
+
+        In the form of `block_variances`.
+        """
+        return self._by_block(ends, self._scaled)
+
+    @property
+    def _scaled(self) -> Vector:
+        """The standard deviation of each cell, zero in lists of one hypothesis."""
+        scale = np.where(self.sizes > 1, 1.0 / np.sqrt(self.sizes), 0.0)
+        lists, _, found = self._cells
+        return np.asarray(np.sqrt(found) * scale[lists], np.float64)
 
     def influence(self, weights: Vector) -> Vector:
         """Return per list Σ |weight| √(Σ x²): how far the weights move scores within the list."""
@@ -137,7 +157,12 @@ def spreads(spaces: Spaces, weights: Weights, threads: int = 0) -> dict[str, flo
     """
     lists = spaces.listed([spaces.vector(weights, partial=True)], LISTED, threads)
     found, names = Within(lists).deviations(), lists.names
-    influence = np.abs(weights.vector(names)) * found
+    return most_influential(names, found, weights.vector(names))
+
+
+def most_influential(names: Sequence[str], found: Vector, weights: Vector) -> dict[str, float]:
+    """Return the spreads of the features that move scores most, largest first."""
+    influence = np.abs(weights) * found
     order = np.argsort(-influence, kind="stable")[:MOST_SPREADS]
     return {names[i]: float(found[i]) for i in order if influence[i] > 0.0}
 

@@ -14,8 +14,9 @@ from tunesmith import _core
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import packed, read_arrays, unpacked, write_arrays
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.spaces.base import Positions, References, Spaces
+from tunesmith.spaces.base import References, Spaces
 from tunesmith.spaces.moments import recover_weights
+from tunesmith.spaces.outline import Positions
 from tunesmith.weights import Vector, Weights
 
 # Texts of each hypothesis, in one array.
@@ -162,15 +163,17 @@ class Pools(Spaces):
         """Return the best-scoring hypothesis of each list, the first among equals."""
         return self.core.best(self.vector(weights), threads)
 
-    def relative(self, positions: Positions) -> list[Any]:
+    def relative(self, positions: Positions, first: int = 0) -> list[Any]:
         """Return the place of each choice in its list, -1 where there is none."""
-        places: list[int] = np.where(positions < 0, -1, positions - self.core.starts[:-1]).tolist()
+        starts = self.core.starts[first : first + len(positions)]
+        places: list[int] = np.where(positions < 0, -1, positions - starts).tolist()
         return places
 
-    def absolute(self, choices: Sequence[Any]) -> Positions:
+    def absolute(self, choices: Sequence[Any], first: int = 0) -> Positions:
         """Return positions, given places in lists."""
         places = np.asarray(choices, np.int64)
-        return np.where(places < 0, -1, places + self.core.starts[:-1])
+        starts = self.core.starts[first : first + len(places)]
+        return np.where(places < 0, -1, places + starts)
 
     def outputs(self, positions: Positions) -> list[str]:
         """Return the chosen texts, one per sentence, blank where the list is empty."""
@@ -191,6 +194,10 @@ class Pools(Spaces):
             rows[chosen] = metric.native.stats([""] * len(chosen), references)
         return rows
 
+    exchanges = 20
+    # Other orders find worse choices, and going over lists takes no time.
+    in_turn = True
+
     def oracle(
         self,
         metric: Metric | str,
@@ -199,8 +206,45 @@ class Pools(Spaces):
         best: bool = True,
     ) -> Positions:
         """Return the choices with the best (or worst) corpus score that exchanging finds."""
-        metric = get_metric(metric)
-        return self.core.oracle(self.table(metric), metric.native, best)
+        return super().oracle(metric, {} if weights is None else weights, best=best)
+
+    def best_alone(self, metric: Metric, weights: Vector, best: bool) -> Positions:
+        """Return the best (or worst) hypothesis of each list alone."""
+        return self.core.best_alone(self.table(metric), metric.native, best)
+
+    def exchanged(
+        self,
+        metric: Metric,
+        weights: Vector,
+        best: bool,
+        chosen: Positions,
+        total: Vector,
+        first: int = 0,
+    ) -> tuple[Positions, Vector]:
+        """Return better (or worse) choices for lists from `first` on, and the sum afterwards."""
+        return self.core.exchange(self.table(metric), metric.native, best, first, chosen, total)
+
+    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
+        """Return statistics of choices; empty lists have none."""
+        return self.core.take(self.table(metric), positions)
+
+    def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
+        """Return lists of the chosen hypotheses only, without features."""
+        picked = self._like(self.core.picked(positions), self.references, self.sources)
+        bare: dict[str, npt.NDArray[Any]] = {
+            "rows": np.zeros(picked.hypotheses + 1, np.int64),
+            "ids": np.zeros(0, np.int64),
+            "values": np.zeros(0),
+            "names": packed([]),
+        }
+        small = self._like(
+            self.core_of({**picked._arrays(), **bare}), self.references, self.sources
+        )
+        metrics = {repr(metric): metric for metric in self._metrics}
+        for key, table in self._tables.items():
+            rows = self.core.take(table, positions)[positions >= 0]
+            small.set_statistics(metrics[key], rows)
+        return small, small.first()
 
     def consensus(
         self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
@@ -284,10 +328,6 @@ class Pools(Spaces):
     def decoded(self, weights: Mapping[str, float], threads: int = 0) -> Positions:
         """Return the first-ranked hypotheses: a decoder writes its choice first."""
         return self.first()
-
-    def holds_as_many(self, hypotheses: int) -> bool:
-        """Whether there are exactly so many hypotheses."""
-        return self.hypotheses == hypotheses
 
     def recovered_weights(self) -> Weights | None:
         """Return the weights behind the lists' own scores, None where these are not linear."""
@@ -390,12 +430,11 @@ class Pools(Spaces):
     def join(cls, parts: Sequence[Pools]) -> Pools:
         """Return the sentences of all parts, one part after the other; statistics are left out.
 
-        Raise for bins, and for parts with different columns.
+        Raise for parts with different columns, and for bins beside lists.
         """
         arrays = [part._arrays() for part in parts]
-        columns = {tuple(part.core.columns) for part in parts}
-        if len(columns) > 1 or any(part.binned for part in parts):
-            raise ValueError("only lists with the same columns can be joined")
+        if len({(part.binned, *part.core.columns) for part in parts}) > 1:
+            raise ValueError("only lists of one kind with the same columns can be joined")
         ids = dict[str, int]()
         for part in parts:
             for name in part.names:
@@ -416,7 +455,7 @@ class Pools(Spaces):
             "ids": np.concatenate(places),
             "values": np.concatenate(values),
             "names": packed(list(ids)),
-            "lines": np.zeros(0, np.int64),
+            "lines": _numbered([each["lines"] for each in arrays]),
             "columns": arrays[0]["columns"],
         }
         rest = [name for name in arrays[0] if name not in together]
@@ -427,7 +466,7 @@ class Pools(Spaces):
                 return None
             return [text for each in texts for text in each or ()]
 
-        return cls(
+        return parts[0]._like(
             cls.core_of(together),
             all_of([part.references for part in parts]),
             all_of([part.sources for part in parts]),
@@ -438,6 +477,14 @@ class Pools(Spaces):
             f"{type(self).__name__}({self.sentences} sentences, {self.hypotheses} hypotheses, "
             f"{len(self.names)} features)"
         )
+
+
+def _numbered(lines: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Return the lines of bins, those of one part after those of the other; nothing for lists."""
+    counts = [int(each.max(initial=-1)) + 1 for each in lines]
+    firsts = np.cumsum([0, *counts[:-1]])
+    numbered = [first + each for first, each in zip(firsts, lines, strict=True)]
+    return np.concatenate(numbered).astype(np.int64)
 
 
 def _ends(offsets: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:

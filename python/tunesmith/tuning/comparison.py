@@ -12,10 +12,10 @@ import numpy.typing as npt
 from tunesmith.learn.untuned import START, untuned_choices
 from tunesmith.metrics import Metric, Rows
 from tunesmith.sources import Saved, Source
-from tunesmith.sources.base import Choice, Joined
+from tunesmith.sources.base import Choice, Chosen, Joined
 from tunesmith.tuning.limits import limits
 from tunesmith.tuning.result import changes, count_changes, judged, second_scores, tests
-from tunesmith.tuning.rounds import Setup
+from tunesmith.tuning.setup import Setup
 from tunesmith.tuning.standing import Job, Keep, Standing, finite
 from tunesmith.tuning.start import Start
 from tunesmith.weights import Vector, Weights
@@ -32,8 +32,8 @@ class Comparison:
     source: Source
     on: str
     """`heldout`, `folds`, or what was learnt from: `lists` or `text`."""
-    before: Choice
-    after: Choice | Joined
+    before: Chosen
+    after: Chosen
 
     def facts(
         self, weights: Weights, threads: int, keep: Keep, second: str | Metric | None, seed: int
@@ -83,6 +83,7 @@ class Comparison:
         if not isinstance(self.source, Saved):
             rows = {START: self.before.statistics(self.metric)}
             return rows, START, {START: self.before.score(self.metric)}
+        assert isinstance(self.before, Choice), "saved lists are here"
         spaces = self.source.spaces
         vector = spaces.vector(weights, partial=True)
         simple = untuned_choices(spaces, self.metric, self.before.positions, vector, threads)
@@ -119,7 +120,7 @@ def outcome_of(
     # A decoder need not translate again what the kept round has translated.
     alone = runs[0] if len(runs) == 1 and not source.fixed else None
     first = runs[0].start_choice or start.choice or source.choose(start.weights, threads)
-    after: Choice | Joined = (alone and alone.choice) or source.choose(usable, threads)
+    after: Chosen = (alone and alone.choice) or source.choose(usable, threads)
     tuned = after.score(metric) if alone is None or alone.score is None else alone.score
     if start.heldout:
         known = runs[0].heldout_start_choices or start.heldout_choices

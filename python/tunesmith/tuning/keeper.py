@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tunesmith.errors import InputError
-from tunesmith.files.arrays import file_digest, packed, unpacked
+from tunesmith.files.arrays import file_digest, packed, read_arrays, unpacked, write_arrays
 from tunesmith.learn.task import State
 from tunesmith.runs import RunDirectory
 from tunesmith.spaces import Spaces, load_spaces
 from tunesmith.tuning.journal import Journal
+from tunesmith.tuning.rounds import Decoded
 from tunesmith.tuning.standing import Clock, Job, Standing
 from tunesmith.weights import Weights
+
+# Suffix of the weights of a decoding.
+WEIGHTS = ".weights"
 
 
 class Keeper:
@@ -72,41 +77,60 @@ class Keeper:
             now=now,
         )
 
-    def save(self, job: Job, number: int, found: Spaces | None) -> None:
-        """Save what a round decoded, and its digest for the checkpoint."""
-        if found is None or self._directory is None or self._journal.finished:
+    def save(self, job: Job, number: int, decoded: Decoded | None) -> None:
+        """Save the weights of a decoding and what they found, with digests for the checkpoint.
+
+        What workers hold stays there: a resumed run decodes again with the weights.
+        """
+        if decoded is None or self._directory is None or self._journal.finished:
             return
         path = self._path(job, number)
         path.parent.mkdir(exist_ok=True)
-        file = found.save(path)
+        file = path.with_suffix(WEIGHTS)
+        write_arrays(file, _arrays(decoded.weights), {})
         self._decoded[file.name] = file_digest(file)
+        if decoded.found is not None:
+            file = decoded.found().save(path)
+            self._decoded[file.name] = file_digest(file)
 
-    def load(self, job: Job, rounds: int) -> Sequence[Spaces]:
-        """Return what the first rounds of a job decoded, as far as it was saved.
+    def load(self, job: Job, rounds: int) -> Iterator[Decoded]:
+        """Yield the decodings of the first rounds of a job, as far as they were saved.
 
         Raise if a file is missing, or is not the one of the checkpoint.
         """
         if self._directory is None:
-            return []
-        found: list[Spaces] = []
+            return
         for number in range(rounds + 1):
             path = self._path(job, number)
-            name = next((name for name in self._decoded if Path(name).stem == path.name), None)
-            if name is None:
-                break
-            file = path.with_name(name)
-            remedy = "start the run in another folder"
-            if not file.is_file():
-                raise InputError("what was decoded is missing", str(file), remedy=remedy)
-            if file_digest(file) != self._decoded[name]:
-                raise InputError(
-                    "this is not the file that the run decoded: its digest differs from the "
-                    "checkpoint's",
-                    str(file),
-                    remedy=f"put the run's own file back, or {remedy}",
-                )
-            found.append(load_spaces(file, job.source.references, job.source.sources))
-        return found
+            names = {
+                Path(name).suffix: name for name in self._decoded if Path(name).stem == path.name
+            }
+            if not names:
+                return
+            weights = read_arrays(self._checked(path.with_name(names.pop(WEIGHTS, path.name))))
+            assert weights is not None, "the file is there"
+            lists = [path.with_name(name) for name in names.values()]
+            yield Decoded(
+                _weights({f"of.{name}": a for name, a in weights.arrays.items()}, "of"),
+                partial(self._loaded, lists[0], job) if lists else None,
+            )
+
+    def _loaded(self, file: Path, job: Job) -> Spaces:
+        return load_spaces(self._checked(file), job.source.references, job.source.sources)
+
+    def _checked(self, file: Path) -> Path:
+        """Return a file; raise if it is missing, or is not the one of the checkpoint."""
+        remedy = "start the run in another folder"
+        if not file.is_file():
+            raise InputError("what was decoded is missing", str(file), remedy=remedy)
+        if file_digest(file) != self._decoded[file.name]:
+            raise InputError(
+                "this is not the file that the run decoded: its digest differs from the "
+                "checkpoint's",
+                str(file),
+                remedy=f"put the run's own file back, or {remedy}",
+            )
+        return file
 
     def _path(self, job: Job, number: int) -> Path:
         assert self._directory is not None

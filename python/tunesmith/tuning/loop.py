@@ -18,16 +18,16 @@ from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
 from tunesmith.sources import Saved, Source
 from tunesmith.spaces import Spaces
-from tunesmith.spaces.moments import spreads
 from tunesmith.tuning.chain import stages_of, tune_in_turn
 from tunesmith.tuning.comparison import outcome_of
 from tunesmith.tuning.journal import Journal, Listener
 from tunesmith.tuning.keeper import Keeper
 from tunesmith.tuning.limits import Bounds, check_limits, idle_limits
 from tunesmith.tuning.result import Result, refusal
-from tunesmith.tuning.rounds import Setup, make_rounds
+from tunesmith.tuning.rounds import make_rounds
 from tunesmith.tuning.runner import EVENT_WEIGHTS, Runner
-from tunesmith.tuning.standing import Clock, Job, Keep, is_finite
+from tunesmith.tuning.setup import Setup
+from tunesmith.tuning.standing import Clock, Job, Keep
 from tunesmith.tuning.start import make_start
 from tunesmith.weights import Vector
 
@@ -260,7 +260,6 @@ def tune(
                 [*runner.names, *weights, *where.kept_weights], setup.bounds, setup.fixed
             ),
         )
-        known = runner.spaces if is_finite(weights) else None
         weights.meta.update(
             tuner=preset,
             metric=measure.name,
@@ -269,7 +268,7 @@ def tune(
             tuned=result.tuned,
             heldout=result.heldout,
             version=_core.__version__,
-            spread=None if known is None else spreads(known, weights, threads),
+            spread=runner.spreads(weights),
             **dict(meta or {}),
         )
         journal.event(

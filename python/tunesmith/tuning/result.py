@@ -12,7 +12,7 @@ from tunesmith.learn.untuned import START
 from tunesmith.metrics import Metric, Rows, get_metric
 from tunesmith.metrics.significance import Verdict, paired_bootstrap, paired_randomisation, verdict
 from tunesmith.sources import Source
-from tunesmith.sources.base import Choice, Joined
+from tunesmith.sources.base import Chosen
 from tunesmith.weights import Vector, Weights
 
 
@@ -88,8 +88,8 @@ def second_scores(
     source: Source,
     metric: Metric,
     asked: str | Metric | None,
-    before: Choice | Joined,
-    after: Choice | Joined,
+    before: Chosen,
+    after: Chosen,
 ) -> dict[str, Any] | None:
     """Score with a metric that was not tuned: a gain on one should be no loss on the other."""
     if asked is None:
@@ -98,7 +98,7 @@ def second_scores(
         asked = {"bleu": "chrf", "wer": "cer"}.get(metric.name, "bleu")
     other = get_metric(asked)
 
-    def score(choice: Choice | Joined) -> float:
+    def score(choice: Chosen) -> float:
         if other.columns or not source.references:
             return choice.score(other)
         return other.corpus_score(choice.outputs(), source.references)

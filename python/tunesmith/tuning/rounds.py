@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.engines import THREADS, Crew, Engine, Pool
+from tunesmith.engines import THREADS, Crew, Pool
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import unpacked
 from tunesmith.learn.online import Online
+from tunesmith.learn.summaries import oracle_score, sizes_held, spreads_held
 from tunesmith.learn.task import (
     Epoch,
     Facts,
@@ -30,13 +31,14 @@ from tunesmith.learn.task import (
     Task,
     Tuner,
 )
-from tunesmith.metrics import Metric
 from tunesmith.sources import Saved, Source
-from tunesmith.sources.base import Choice
-from tunesmith.spaces import Pools, Spaces
-from tunesmith.spaces.moments import LISTED, Within
+from tunesmith.sources.base import Choice, Chosen
+from tunesmith.spaces import Outline, Pools, Spaces
+from tunesmith.spaces.moments import spreads
 from tunesmith.tuning.dealing import Sentences
+from tunesmith.tuning.holding import Holders
 from tunesmith.tuning.limits import Bounds, limits, may_match
+from tunesmith.tuning.setup import Setup
 from tunesmith.weights import Vector, Weights
 
 # Default number of decodings for batch tuners.
@@ -47,22 +49,6 @@ PATIENCE = 5
 SURVEYED = 100
 # What a round may know of the hypotheses it has seen.
 GAINS = ("model", "oracle", "prediction", "spread", "corpus")
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What all rounds need to know."""
-
-    metric: Metric
-    bounds: Bounds
-    fixed: Mapping[str, float]
-    threads: int
-    engine: Engine = THREADS
-
-    def task(self, spaces: Spaces, *, growing: bool) -> Task:
-        """Return the spaces as a task; with `growing`, limits may name features to come."""
-        lower, upper = limits(spaces.names, self.bounds, self.fixed, growing=growing)
-        return Task(spaces, self.metric, lower, upper, self.threads, self.engine)
 
 
 @dataclass(frozen=True)
@@ -79,6 +65,15 @@ class Step:
     """The weights in the order of the features, where that is known."""
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """A decoding that a run keeps, to go on from: its weights, and perhaps what it found."""
+
+    weights: Weights
+    found: Callable[[], Spaces] | None = None
+    """Returns what was found; None if workers hold it: they decode again."""
+
+
 class Rounds(Protocol):
     """Proposes weights round after round."""
 
@@ -91,25 +86,34 @@ class Rounds(Protocol):
     def space(self) -> str:
         """What a tuner sees of each sentence: a list, a forest, or the sentence itself."""
 
-    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+    def begin(self, start: Weights) -> tuple[Chosen, Decoded | None]:
         """Take the start weights; return what they choose and what was decoded, to be kept."""
 
-    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+    def restore(self, start: Weights, decoded: Iterable[Decoded], state: SavedState) -> None:
         """Go on after the step whose state is given; `decoded` was kept by earlier rounds."""
 
     def step(self, weights: Weights) -> Step | None:
         """Return the next proposal, None where nothing is left to do."""
 
-    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+    def judge(self, step: Step) -> tuple[Chosen, Decoded | None]:
         """Return what proposed weights choose, and what was decoded, to be kept."""
 
     @property
-    def spaces(self) -> Spaces:
-        """Everything that is known of the hypotheses."""
+    def known(self) -> Outline:
+        """What is known of the hypotheses."""
 
     @property
     def names(self) -> list[str]:
         """The features that were met, and those that had a weight before."""
+
+    def oracle(self, weights: Weights, *, best: bool = True) -> float | None:
+        """Return the best (or worst) score that the hypotheses allow.
+
+        The weights decide between equals. None where a decoder follows the learner.
+        """
+
+    def spreads(self, weights: Weights) -> dict[str, float] | None:
+        """Return how far the features that matter most vary within lists; None as above."""
 
 
 class Epochs:
@@ -130,16 +134,31 @@ class Epochs:
         return self._source.spaces
 
     @property
+    def known(self) -> Outline:
+        """The saved lists."""
+        return self.spaces
+
+    @property
     def names(self) -> list[str]:
         """Their features."""
         return self.spaces.names
 
-    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+    def oracle(self, weights: Weights, *, best: bool = True) -> float | None:
+        """Return the best (or worst) score that the lists allow."""
+        spaces, metric = self.spaces, self._setup.metric
+        vector = spaces.vector(weights, partial=True)
+        return spaces.score(metric, spaces.oracle(metric, vector, best=best))
+
+    def spreads(self, weights: Weights) -> dict[str, float] | None:
+        """Return how far features vary within the lists."""
+        return spreads(self.spaces, weights, self._setup.threads)
+
+    def begin(self, start: Weights) -> tuple[Chosen, Decoded | None]:
         """Begin with the start weights."""
         self.restore(start, (), {})
         return self._source.choose(start, self._setup.threads), None
 
-    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+    def restore(self, start: Weights, decoded: Iterable[Decoded], state: SavedState) -> None:
         """Go on from the tuner's own state."""
         task = self._task = self._setup.task(self.spaces, growing=False)
         vector = task.clip(self.spaces.vector(start, partial=True))
@@ -153,7 +172,7 @@ class Epochs:
         found = Weights.from_vector(self.names, epoch.weights)
         return Step(found, epoch.facts, epoch.state, epoch.last, vector=epoch.weights)
 
-    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+    def judge(self, step: Step) -> tuple[Chosen, Decoded | None]:
         """Return what the weights choose from the lists; workers find out for theirs."""
         assert step.vector is not None
         best = self._task.best(self._source.usable(step.vector))
@@ -161,41 +180,69 @@ class Epochs:
 
 
 class Decodings:
-    """Decode, merge, optimise on everything decoded so far, again until nothing is new."""
+    """Decode, merge, optimise on everything decoded so far, again until nothing is new.
+
+    Workers of the engine decode, keep what they find and answer the tuner. Tuners that one worker
+    does the work of, and decoders that only this process can ask, have everything in one place: the
+    one worker of this process holds it, and the tuner's task deals it to others.
+    """
 
     contends: ClassVar[bool] = True
     patience = PATIENCE
 
     def __init__(self, tuner: Tuner, source: Source, setup: Setup, seed: int) -> None:
-        self._tuner, self._source, self._setup, self._seed = tuner, source, setup, seed
-        self._added = 0
-        self._known = 0
-        self._spaces: Spaces | None = None
+        self._tuner, self._setup, self._seed = tuner, setup, seed
+        self._source, self._known = source, 0
+        self._made: Holders | None = None
 
     @property
-    def spaces(self) -> Spaces:
-        """Everything that was decoded so far."""
-        assert self._spaces is not None, "nothing has been decoded yet"
-        return self._spaces
+    def _holders(self) -> Holders:
+        if self._made is None:
+            apart = getattr(self._tuner, "shared", False) and self._source.spreads
+            self._made = Holders(
+                self._source, self._setup, self._setup.engine if apart else THREADS
+            )
+        return self._made
 
     @property
     def space(self) -> str:
         """A list or a forest."""
-        return self.spaces.what
+        return self.known.what
+
+    @property
+    def known(self) -> Outline:
+        """What is known of everything decoded so far."""
+        return self._holders.held.outline
 
     @property
     def names(self) -> list[str]:
         """The features of everything that was decoded so far."""
-        return self.spaces.names
+        return self.known.names
 
-    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+    def oracle(self, weights: Weights, *, best: bool = True) -> float | None:
+        """Return the best (or worst) score that everything decoded so far allows."""
+        held = self._holders.held
+        return oracle_score(held, held.outline.vector(weights, partial=True), best=best)
+
+    def spreads(self, weights: Weights) -> dict[str, float] | None:
+        """Return how far features vary within everything decoded so far."""
+        return spreads_held(self._holders.held, weights)
+
+    def begin(self, start: Weights) -> tuple[Chosen, Decoded | None]:
         """Decode with the start weights."""
         return self._decode(start)
 
-    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
-        """Merge what earlier rounds decoded; the state says how much the last one knew."""
-        for found in decoded:
-            self._add(found)
+    def restore(self, start: Weights, decoded: Iterable[Decoded], state: SavedState) -> None:
+        """Merge what earlier rounds decoded; the state says how much the last one knew.
+
+        Where workers are to hold it, or have held it, they decode again with the same weights.
+        """
+        holders = self._holders
+        for each in decoded:
+            if holders.here and each.found is not None:
+                holders.take(each.weights, each.found())
+            else:
+                holders.decode(each.weights)
         self._known = int(state["known"][0]) if "known" in state else 0
 
     def step(self, weights: Weights) -> Step | None:
@@ -204,16 +251,17 @@ class Decodings:
         Nothing is left to do when the last decoding brought nothing new.
         """
         began = time.perf_counter()
-        spaces, setup = self.spaces, self._setup
-        if spaces.holds_as_many(self._known):
+        holders = self._holders
+        known = holders.held.outline
+        if known.holds_as_many(self._known):
             return None
-        self._known = spaces.hypotheses
-        task = setup.task(spaces, growing=True)
-        start = task.clip(spaces.vector(weights, partial=True))
+        self._known = known.hypotheses
+        task = holders.task()
+        start = task.clip(known.vector(weights, partial=True))
         # The current weights do not compete: what they choose from was found with them.
         chosen, best, score, facts, inner = start, -np.inf, 0.0, Facts(), 0
         takes_last = getattr(self._tuner, "take", "best") == "last"
-        for epoch in self._tuner.epochs(task, start, self._seed + self._added, None):
+        for epoch in self._tuner.epochs(task, start, self._seed + holders.decodings, None):
             if not np.isfinite(epoch.weights).all():
                 continue
             reached, gain = task.evaluate(epoch.weights)
@@ -224,17 +272,18 @@ class Decodings:
             score, best = task.evaluate(start)
         chosen = self._scaled(task, chosen, start, best)
         # A feature that no hypothesis has any more keeps its weight.
-        proposed = Weights({**weights, **Weights.from_vector(spaces.names, chosen)})
-        oracle = spaces.score(setup.metric, spaces.oracle(setup.metric, chosen))
+        proposed = Weights({**weights, **Weights.from_vector(known.names, chosen)})
+        oracle = oracle_score(holders.held, chosen)
         projected = self._projected(task, chosen, score)
-        task.release()
+        if task is not holders.held:
+            task.release()
         return Step(
             proposed,
             {
                 **{key: facts[key] for key in GAINS if facts.get(key) is not None},
                 **projected,
                 "oracle_score": oracle,
-                "hypotheses": spaces.hypotheses,
+                "hypotheses": known.hypotheses,
                 "inner_epoch": inner,
             },
             {"known": np.array([self._known])},
@@ -243,24 +292,18 @@ class Decodings:
 
     def _projected(self, task: Task, weights: Vector, score: float) -> Facts:
         """Return the score that the weights would have on everything decoded so far."""
-        if not task.spaces.binned:
+        if not task.outline.binned:
             return {"projected": score}
         last = task.chosen(weights).sum(axis=0)
         return {"projected": task.metric.score(last), "projected_bins": score}
 
-    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+    def judge(self, step: Step) -> tuple[Chosen, Decoded | None]:
         """Decode with the proposed weights."""
         return self._decode(step.weights)
 
-    def _decode(self, weights: Weights) -> tuple[Choice, Spaces]:
-        found = self._source.decode(weights)
-        self._add(found)
-        return Choice(*found.kept(found.decoded(weights, self._setup.threads))), found
-
-    def _add(self, found: Spaces) -> None:
-        self._added += 1
-        known = self._spaces
-        self._spaces = found if known is None else known.merged(found, self._setup.threads)
+    def _decode(self, weights: Weights) -> tuple[Chosen, Decoded | None]:
+        choice, found = self._holders.decode(weights)
+        return choice, Decoded(weights, None if found is None else partial(_same, found))
 
     def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
         """Return weights of the size at the start, where only their direction was tuned.
@@ -270,10 +313,9 @@ class Decodings:
         """
         if not getattr(self._tuner, "scale_free", False):
             return weights
-        lists = task.spaces.listed([start, weights], LISTED, task.threads)
-        within = Within(lists)
-        varying = task.free & (within.variances() > 0.0)
-        old, new = (within.influence(np.where(varying, each, 0.0)) for each in (start, weights))
+        free = [np.where(task.free, each, 0.0) for each in (start, weights)]
+        (old, new), varying = sizes_held(self._holders.held, free)
+        varying &= task.free
         sized = (old > 0.0) & (new > 0.0)
         # The median, because a single large weight may matter in a few lists only.
         factor = float(np.median(old[sized] / new[sized])) if sized.any() else 1.0
@@ -305,19 +347,33 @@ class Passes:
         return self._spaces
 
     @property
+    def known(self) -> Outline:
+        """The translations at the start."""
+        return self.spaces
+
+    @property
     def names(self) -> list[str]:
         """The features that any pass has met so far, and those of the weights at the start."""
         return self._names
 
-    def begin(self, start: Weights) -> tuple[Choice, Spaces | None]:
+    def oracle(self, weights: Weights, *, best: bool = True) -> float | None:
+        """Return None: what a learner meets is not kept."""
+
+    def spreads(self, weights: Weights) -> dict[str, float] | None:
+        """Return None: what a learner meets is not kept."""
+
+    def begin(self, start: Weights) -> tuple[Chosen, Decoded | None]:
         """Translate once with the start weights."""
         self._latest = found = self._source.decode(start, 1)
-        self.restore(start, [found], {})
-        return Choice(found, found.decoded(start, self._setup.threads)), found
+        kept = Decoded(start, partial(_same, found))
+        self.restore(start, [kept], {})
+        return Choice(found, found.decoded(start, self._setup.threads)), kept
 
-    def restore(self, start: Weights, decoded: Sequence[Spaces], state: SavedState) -> None:
+    def restore(self, start: Weights, decoded: Iterable[Decoded], state: SavedState) -> None:
         """Begin from the start, or go on after the pass whose state is given."""
-        self._spaces = decoded[0]
+        first = next(iter(decoded)).found
+        assert first is not None, "translations of the start weights are kept"
+        self._spaces = first()
         names = list(dict.fromkeys([*self.spaces.names, *start]))
         self._names = unpacked(state["names"]) if "names" in state else names
         setup = self._setup
@@ -354,10 +410,14 @@ class Passes:
         )
         return Step(found, facts, epoch.state, epoch.last, **seconds)
 
-    def judge(self, step: Step) -> tuple[Choice, Spaces | None]:
+    def judge(self, step: Step) -> tuple[Chosen, Decoded | None]:
         """Translate once with the proposed weights; gains in context use it, too."""
         self._latest = found = self._source.decode(step.weights, 1)
         return Choice(found, found.decoded(step.weights, self._setup.threads)), None
+
+
+def _same(spaces: Spaces) -> Spaces:
+    return spaces
 
 
 def _nothing() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 from tunesmith.learn.task import Tuner
 from tunesmith.metrics import Metric
-from tunesmith.sources.base import Choice
-from tunesmith.spaces import Spaces
+from tunesmith.sources.base import Chosen
 from tunesmith.tuning.journal import Journal
 from tunesmith.tuning.keeper import Keeper
 from tunesmith.tuning.limits import idle_limits
@@ -44,12 +43,11 @@ class Runner:
         self._iterations, self._stop, self._merged = iterations, stop, merged
         self._journal, self._keeper, self._clock = journal, keeper, clock
         self._facts = facts
-        self.spaces: Spaces | None = None
-        """All that the first job knows of the hypotheses; None where it follows a decoder."""
+        self._first: Rounds | None = None
         self.names: list[str] = []
         """The features that the first job has met."""
         self.oracle: float | None = None
-        """The best score that these allow."""
+        """The best score that its hypotheses allow; None where it follows a decoder."""
 
     @property
     def _metric(self) -> Metric:
@@ -77,11 +75,15 @@ class Runner:
             keeper.finished.append(standing)
             keeper.checkpoint(None, weights, {}, now=True)
         if place == 0:
-            self.names = rounds.names
-            self.spaces = None if rounds.space == "sentence" else rounds.spaces
-            if self.spaces is not None and not job.source.fixed:
-                self.oracle = self._score_of_oracle(self.spaces)
+            self._first, self.names = rounds, rounds.names
+            if not job.source.fixed:
+                self.oracle = rounds.oracle(self._start.weights)
         return standing
+
+    def spreads(self, weights: Weights) -> dict[str, float] | None:
+        """Return how far features vary within the lists of the first job; None where it follows a
+        decoder, or where a weight is not finite."""
+        return self._first.spreads(weights) if self._first and is_finite(weights) else None
 
     def _enter(self, job: Job, rounds: Rounds, place: int) -> tuple[Standing, Weights]:
         """Begin a job, or go on with the one that a kill interrupted."""
@@ -97,7 +99,7 @@ class Runner:
             return standing, weights
         before = time.perf_counter()
         choice, decoded = rounds.begin(start)
-        heldout: list[Choice] = []
+        heldout: Sequence[Chosen] = []
         if job.kind == "run":
             choice = self._start.choice or choice
             heldout = self._start.heldout_choices or self._on_heldout(start)
@@ -170,8 +172,8 @@ class Runner:
         rounds: Rounds,
         standing: Standing,
         weights: Weights,
-        choice: Choice,
-        heldout: list[Choice],
+        choice: Chosen,
+        heldout: Sequence[Chosen],
         scores: list[float],
     ) -> None:
         """Add a round to a standing, and keep it if it is the best so far."""
@@ -191,38 +193,31 @@ class Runner:
             names = list(dict.fromkeys([*start, *weights]))
             standing.moved = not same_direction(weights.vector(names), start.vector(names))
 
-    def _on_heldout(self, weights: Weights) -> list[Choice]:
+    def _on_heldout(self, weights: Weights) -> Sequence[Chosen]:
         usable = finite(weights)
         return [each.choose(usable, self._setup.threads) for each in self._start.heldout]
 
-    def _gain(self, choice: Choice) -> float:
+    def _gain(self, choice: Chosen) -> float:
         total = choice.statistics(self._metric).sum(axis=0)
         return float(self._metric.native.gains(total[None, :])[0])
 
-    def _score_of_oracle(self, spaces: Spaces) -> float:
-        vector = spaces.vector(self._start.weights, partial=True)
-        return spaces.score(self._metric, spaces.oracle(self._metric, vector))
-
     def _announce(self, rounds: Rounds, standing: Standing, most: int | None) -> None:
         """Say what the run begins with."""
-        spaces, metric, source = rounds.spaces, self._metric, self._start.source
+        known, metric, source = rounds.known, self._metric, self._start.source
         start, more = self._start.weights, dict[str, Any]()
-        if rounds.space != "sentence":
-            self.oracle = self._score_of_oracle(spaces)
-            if source.fixed:
-                vector = spaces.vector(start, partial=True)
-                worst = spaces.oracle(metric, vector, best=False)
-                more["worst"] = spaces.score(metric, worst)
+        self.oracle = rounds.oracle(start)
+        if source.fixed:
+            more["worst"] = rounds.oracle(start, best=False)
         if not source.fixed and source.all_features:
-            known, setup = set(spaces.names), self._setup
-            more["idle_weights"] = [n for n, value in start.items() if value and n not in known]
-            more["idle_limits"] = idle_limits([*start, *known], setup.bounds, setup.fixed)
+            met, setup = set(known.names), self._setup
+            more["idle_weights"] = [n for n, value in start.items() if value and n not in met]
+            more["idle_limits"] = idle_limits([*start, *met], setup.bounds, setup.fixed)
         self._journal.event(
             "start",
             metric_higher=metric.higher_is_better,
-            features=len(spaces.names),
+            features=known.width,
             sentences=source.sentences,
-            hypotheses=spaces.hypotheses,
+            hypotheses=known.hypotheses,
             space=rounds.space,
             start=standing.start,
             **({} if standing.start_choice is None else standing.start_choice.facts(metric)),

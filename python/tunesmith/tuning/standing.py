@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.sources import Source
-from tunesmith.sources.base import Choice
+from tunesmith.sources.base import Chosen
 from tunesmith.weights import Weights
 
 
@@ -62,10 +63,10 @@ class Standing:
     """What the source counted in the last round."""
     heldout: list[float] = field(default_factory=list)
     heldout_start: list[float] = field(default_factory=list)
-    choice: Choice | None = None
-    start_choice: Choice | None = None
-    heldout_choices: list[Choice] = field(default_factory=list)
-    heldout_start_choices: list[Choice] = field(default_factory=list)
+    choice: Chosen | None = None
+    start_choice: Chosen | None = None
+    heldout_choices: Sequence[Chosen] = field(default_factory=list)
+    heldout_start_choices: Sequence[Chosen] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -81,7 +82,12 @@ class Standing:
         }
 
     def keep(
-        self, number: int, weights: Weights, choice: Choice, score: float, heldout: list[Choice]
+        self,
+        number: int,
+        weights: Weights,
+        choice: Chosen,
+        score: float,
+        heldout: Sequence[Chosen],
     ) -> None:
         """Make this the round that is kept."""
         self.round, self.weights, self.choice, self.score = number, weights, choice, score

@@ -11,7 +11,7 @@ from tunesmith.metrics import Metric
 from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice
 from tunesmith.tuning.limits import is_pattern, within
-from tunesmith.tuning.rounds import Setup
+from tunesmith.tuning.setup import Setup
 from tunesmith.weights import Vector, Weights
 
 
