@@ -159,6 +159,31 @@ def test_many_sentences_of_one_client_do_not_make_another_wait() -> None:
     batcher.close()
 
 
+@pytest.mark.parametrize(("each", "most"), [(0.0, 8), (0.02, 1)])
+def test_batches_of_slow_sentences_are_small(each: float, most: int) -> None:
+    sizes: list[int] = []
+    gate = threading.Event()
+
+    def translate(lines: Sequence[str], how: How) -> list[str]:
+        gate.wait(10)
+        time.sleep(each * len(lines))
+        return list(lines)
+
+    batcher: Batcher[str] = Batcher(
+        translate,
+        workers=1,
+        batch=8,
+        queue=100,
+        seconds=0.01 if each else 10.0,
+        observe=lambda size, seconds: sizes.append(size),
+    )
+    tickets = [batcher.submit([f"line {n}"], How()) for n in range(30)]
+    gate.set()
+    assert [ticket.future.result() for ticket in tickets] == [[f"line {n}"] for n in range(30)]
+    batcher.close()
+    assert (sum(sizes), max(sizes)) == (30, most)
+
+
 def test_a_sentence_that_fails_fails_its_own_request_only() -> None:
     class Panic(BaseException):
         """As the core raises it."""
