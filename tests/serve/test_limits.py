@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,7 +19,9 @@ import pytest
 from serving import Serving, process, serving, token_of
 
 from tunesmith.serve import Access, Feedback, Limits, Paths, Service, Settings
+from tunesmith.serve.app import Guard
 from tunesmith.serve.batching import Batcher, How
+from tunesmith.serve.measures import Measures
 from tunesmith.serve.settings import RequestError
 
 BODY = {"q": "Das Haus ist alt.", "source": "de", "target": "en"}
@@ -92,6 +97,35 @@ def test_a_full_queue_and_too_many_requests_are_told_apart(model: Path) -> None:
         for thread, _ in busy:
             thread.join()
         assert [found[0].status_code for _, found in busy] == [200] * 4
+
+
+def test_watching_the_service_takes_no_client_s_place() -> None:
+    settings = Settings(Paths(Path("model")), Limits(requests=1))
+    service: Any = SimpleNamespace(settings=settings, measures=Measures(dict))
+    answered: list[str] = []
+
+    async def run() -> None:
+        gate = asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            if scope["path"] != "/translate":
+                await gate.wait()
+            answered.append(scope["path"])
+
+        guard = Guard(app, service)
+
+        async def ask(path: str) -> None:
+            scope = {"type": "http", "path": path, "headers": []}
+            await guard(scope, AsyncMock(), AsyncMock())
+
+        watching = asyncio.create_task(ask("/metrics"))
+        await asyncio.sleep(0)
+        await ask("/translate")
+        gate.set()
+        await watching
+
+    asyncio.run(run())
+    assert answered == ["/translate", "/metrics"]
 
 
 def test_a_request_that_takes_too_long_leaves_the_queue(model: Path) -> None:
