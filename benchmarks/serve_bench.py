@@ -1,10 +1,20 @@
 """The service measured: steady load for ten minutes, and processes killed while they write.
 
-First all lines are asked for once, so that caches are full. Then a few clients ask as fast as they
-get answers, and the decoder's own throughput is measured: the service says how long its decoder
-took for how many sentences. After that the load has a fixed rate, 90% of that throughput. It comes
-at times of its own, whether or not earlier requests were answered, so that a service that is too
-slow is found out; the time of a request counts from the moment at which it was due.
+Lines come in a random order that is always the same: in the order of the files, long lines follow
+long lines, and the load would not be steady. First all lines are asked for once, so that caches are
+full. Then a few clients ask for all of them again, as fast as they get answers, and the decoder's
+own throughput is measured: the service says how long its decoder took for how many sentences. After
+that requests arrive at 90% of that throughput, whether or not earlier ones were answered, so that a
+service that is too slow is found out. The time of a request counts from the moment at which it was
+due.
+
+Requests arrive evenly, one after the other at equal distances, or at random: independent clients
+make a Poisson process. The target is about a steady load, so it is about even arrivals. At random
+arrivals a queue is longer even if the service does nothing wrong.
+
+The decoder's speed may change while the load lasts, because of other programs or other guests of
+the same host. The service's own figures show that: its decoder's throughput in each stretch of five
+seconds, and how many sentences waited.
 """
 
 from __future__ import annotations
@@ -13,26 +23,44 @@ import asyncio
 import itertools
 import json
 import os
+import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.data import Setting
-from benchmarks.harness import Claim, Outcome, say
+from benchmarks.harness import Cell, Claim, Outcome, say
 from benchmarks.local_bench import KEPT, captions, captions_model, captions_translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-SHARE, SECONDS, CONNECTIONS = 0.9, 600, 200
+SHARE, CONNECTIONS = 0.9, 200
+SECONDS, SECONDS_AT_RANDOM = 600, 300
 IDLE = 2
 """Seconds after which a connection is made anew: the service closes one that is idle for five."""
-SATURATED, CLIENTS = 20, 8
-"""Seconds for which the decoder is kept busy, and how many clients do it."""
+CLIENTS = 8
+"""How many clients keep the decoder busy."""
+STRETCH = 5.0
+"""Seconds between two looks at the service's own figures."""
+SEED = 1
 TURNS = 100
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a service says about itself."""
+
+    sentences: float
+    """Sentences decoded so far."""
+    busy: float
+    """Seconds that its decoder took for them."""
+    waiting: float
+    """Sentences that no thread has taken."""
 
 
 @dataclass
@@ -45,6 +73,18 @@ class Loaded:
     """Time since the start, bytes of its own, and bytes of mapped files."""
     behind: float = 0.0
     """Seconds by which the latest request was sent after it was due: the load's own fault."""
+    figures: list[Figures] = field(default_factory=list)
+    """The service's own figures at the start, after each stretch and at the end."""
+
+    @property
+    def speeds(self) -> list[float]:
+        """Sentences a second of the decoder's own time, for each stretch."""
+        pairs = list(itertools.pairwise(self.figures))
+        return [
+            (after.sentences - before.sentences) / (after.busy - before.busy)
+            for before, after in pairs
+            if after.busy > before.busy
+        ]
 
 
 class Client:
@@ -93,15 +133,12 @@ def resident(process: int) -> tuple[int, int]:
     return own, mapped
 
 
-async def decoded(client: Client) -> tuple[float, float]:
-    """Return how many sentences a service has decoded, and the seconds that its decoder took."""
+async def figures_of(client: Client) -> Figures:
+    """Return a service's own figures."""
     _, text = await client.ask("/metrics")
     figures = dict(line.split(" ", 1) for line in text.decode().splitlines() if line[0] != "#")
-    count, seconds = (
-        float(figures[name])
-        for name in ("tunesmith_sentences_total", "tunesmith_batch_seconds_sum")
-    )
-    return count, seconds
+    names = "sentences_total", "batch_seconds_sum", "waiting_sentences"
+    return Figures(*(float(figures[f"tunesmith_{name}"]) for name in names))
 
 
 def clients(url: str, count: int) -> list[Client]:
@@ -133,55 +170,73 @@ class Throughput:
     errors: list[str]
 
 
-async def saturated(
-    url: str, lines: Sequence[str], seconds: float = 0.0, count: int = 0
-) -> Throughput:
-    """Ask as fast as answers come, for some time or for a number of sentences."""
+async def saturated(url: str, lines: Sequence[str], count: int) -> Throughput:
+    """Ask for so many sentences as fast as answers come."""
     observer, *several = clients(url, 1 + CLIENTS)
     errors: list[str] = []
-    numbers = itertools.count()
+    numbers = iter(range(count))
     begun = time.perf_counter()
 
     async def ask(client: Client) -> None:
         for number in numbers:
-            late = time.perf_counter() - begun >= seconds
-            if number >= count if count else late:
-                return
             await request(client, lines[number % len(lines)], errors)
 
-    before = await decoded(observer)
+    before = await figures_of(observer)
     await asyncio.gather(*map(ask, several))
     wall = time.perf_counter() - begun
-    after = await decoded(observer)
+    after = await figures_of(observer)
     for client in (observer, *several):
         client.close()
-    done = after[0] - before[0]
-    return Throughput(done / (after[1] - before[1]), done / wall, errors)
+    done = after.sentences - before.sentences
+    return Throughput(done / (after.busy - before.busy), done / wall, errors)
+
+
+def arrivals(rate: float, seconds: float, at_random: bool = False) -> Iterator[float]:
+    """Yield the seconds at which requests are due: evenly, or as those of independent clients."""
+    rng = random.Random(SEED)
+    at = 0.0
+    for number in itertools.count(1):
+        if at >= seconds:
+            return
+        yield at
+        at = at + rng.expovariate(rate) if at_random else number / rate
 
 
 async def steady(
-    url: str, process: int, lines: Sequence[str], rate: float, seconds: float
+    url: str, process: int, lines: Sequence[str], due_at: Iterable[float], seconds: float
 ) -> Loaded:
-    """Ask for sentences at a fixed rate for some time."""
+    """Ask for sentences at given times; look at the service itself now and then."""
     loaded = Loaded()
-    every = clients(url, CONNECTIONS)
+    observer, *every = clients(url, 1 + CONNECTIONS)
     idle = list(every)
     running: set[asyncio.Task[None]] = set()
+
+    async def look() -> None:
+        # A service that is gone has no figures; its requests are errors anyhow.
+        with suppress(OSError, EOFError, ValueError, KeyError):
+            loaded.figures.append(await figures_of(observer))
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(min(STRETCH, seconds / 20))
+            await look()
 
     async def ask(client: Client, number: int, due: float) -> None:
         await request(client, lines[number % len(lines)], loaded.errors)
         loaded.seconds.append(time.perf_counter() - due)
         idle.append(client)
 
+    await look()
+    watching = asyncio.create_task(watch())
     begun, noted = time.perf_counter(), 0.0
-    for number in range(round(rate * seconds)):
-        due = begun + number / rate
+    for number, at in enumerate(due_at):
+        due = begun + at
         while (wait := due - time.perf_counter()) > 0:
             await asyncio.sleep(wait)
         loaded.behind = max(loaded.behind, time.perf_counter() - due)
         if due - begun >= noted:
             loaded.resident.append((due - begun, *resident(process)))
-            noted += min(5.0, seconds / 20)
+            noted += min(STRETCH, seconds / 20)
         if not idle:
             # Everybody waits: the service is behind, and this request is turned away.
             loaded.errors.append("all connections are busy")
@@ -191,7 +246,11 @@ async def steady(
         task.add_done_callback(running.discard)
         await asyncio.sleep(0)
     await asyncio.gather(*running)
-    for client in every:
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    await look()
+    for client in (observer, *every):
         client.close()
     return loaded
 
@@ -201,62 +260,93 @@ def load(setting: Setting) -> Outcome:
     from serving import process
 
     outcome = Outcome("The service under steady load, one worker thread, on loopback")
-    seconds, filling = (20, SATURATED / 4) if setting.quick else (SECONDS, SATURATED)
     names = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
     lines = [line for name in names for line in captions(setting, name)[0]]
+    random.Random(SEED).shuffle(lines)
     lines = lines[: 300 if setting.quick else None]
-    for kind in ("hiero",):
-        captions_translator(setting, kind)
-        words = ("--kind", kind, "--weights", KEPT / "captions" / f"{kind}.toml", "--threads", "1")
-        with (
-            tempfile.TemporaryDirectory() as store,
-            process(captions_model(setting), *words, "--store", store) as (started, url),
-        ):
-            say(f"  {kind}: every line once")
-            first = asyncio.run(saturated(url, lines, count=len(lines)))
-            able = asyncio.run(saturated(url, lines, seconds=filling))
-            rate = SHARE * able.decoder
-            say(f"  {kind}: {rate:.1f} requests a second for {seconds} seconds")
-            found = asyncio.run(steady(url, started.pid, lines, rate, seconds))
-        errors = [*first.errors, *able.errors, *found.errors]
-        ordered = sorted(found.seconds)
-        warm = [own for at, own, _ in found.resident if at >= seconds / 5]
-        grown = 100 * (statistics.mean(warm[-5:]) / statistics.mean(warm[:5]) - 1)
-        outcome.rows.append(
-            {
-                "decoder": kind,
-                "seconds": seconds,
-                "decoder, sentences/s": able.decoder,
-                "requests": len(ordered),
-                "requests/s": len(ordered) / seconds,
-                "errors": len(errors),
-                "p50, ms": 1000 * statistics.median(ordered),
-                "p99, ms": 1000 * ordered[int(0.99 * (len(ordered) - 1))],
-                "most, ms": 1000 * ordered[-1],
-                "memory at start, MB": found.resident[0][1] / 1e6,
-                "after a fifth, MB": statistics.mean(warm[:5]) / 1e6,
-                "at the end, MB": statistics.mean(warm[-5:]) / 1e6,
-            }
-        )
-        outcome.claims += [
-            Claim(f"{kind}: errors", float(len(errors)), 0, "at most"),
-            Claim(f"{kind}: memory grows after the first fifth by", grown, 5, "at most", "%"),
-        ]
-        outcome.notes += [f"errors: {', '.join(sorted(set(errors))[:5])}"] * bool(errors)
+    kind = "hiero"
+    captions_translator(setting, kind)
+    words = ("--kind", kind, "--weights", KEPT / "captions" / f"{kind}.toml", "--threads", "1")
+    with (
+        tempfile.TemporaryDirectory() as store,
+        process(captions_model(setting), *words, "--store", store) as (started, url),
+    ):
+        say(f"  {kind}: every line once, then once more")
+        first = asyncio.run(saturated(url, lines, count=len(lines)))
+        able = asyncio.run(saturated(url, lines, count=len(lines)))
         outcome.notes += [
-            f"{len(lines):,} sentences of Multi30k in turn, one a request, each asked for once "
-            f"before; then {CLIENTS} clients without a pause for {filling:g} seconds: "
-            f"{able.decoder:.1f} sentences a second of the decoder's own time, "
-            f"{able.service:.1f} on the clock",
-            f"a fixed rate of {100 * SHARE:.0f}% of the former; a request's time counts from the "
-            f"moment at which it was due; the load itself was late by {1000 * found.behind:.0f} ms "
-            "at most",
-            f"memory of its own; {found.resident[-1][2] / 1e6:.0f} MB of mapped files come to it",
+            f"{len(lines):,} sentences of Multi30k in a random order, again and again, one a "
+            f"request. Each was asked for once before; then {CLIENTS} clients asked for all of "
+            f"them without a pause: {able.decoder:.1f} sentences a second of the decoder's own "
+            f"time, {able.service:.1f} on the clock",
+            f"requests arrive at {100 * SHARE:.0f}% of the former; a request's time counts from "
+            "the moment at which it was due",
         ]
-    outcome.notes.append(
-        f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    )
+        errors = [*first.errors, *able.errors]
+        rate = SHARE * able.decoder
+        for way, whole in (("evenly", SECONDS), ("at random", SECONDS_AT_RANDOM)):
+            seconds = 20 if setting.quick else whole
+            say(f"  {kind}: {rate:.1f} requests a second {way} for {seconds} seconds")
+            due = arrivals(rate, seconds, way == "at random")
+            found = asyncio.run(steady(url, started.pid, lines, due, seconds))
+            errors += found.errors
+            outcome.rows.append(_row(found, way, seconds, able))
+            outcome.claims += _claims(found, f"{kind}, {way}", seconds)
+            outcome.notes.append(
+                f"{way}: the load itself was late by {1000 * found.behind:.0f} ms at most"
+            )
+    outcome.notes += [f"errors: {', '.join(sorted(set(errors))[:5])}"] * bool(errors)
+    outcome.notes += [
+        "slowest: the decoder's throughput in the slowest five seconds, as a share of what was "
+        "measured before. Where it is below the share of the load, a queue grows whatever the "
+        "service does",
+        f"memory of its own; {found.resident[-1][2] / 1e6:.0f} MB of mapped files come to it",
+        f"load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
+    ]
     return outcome
+
+
+def _row(found: Loaded, way: str, seconds: float, able: Throughput) -> dict[str, Cell]:
+    """Return what a load found."""
+    ordered = sorted(found.seconds)
+    speeds = found.speeds
+    warm = _warm(found, seconds)
+    return {
+        "arrivals": way,
+        "seconds": seconds,
+        "requests": len(ordered),
+        "requests/s": len(ordered) / seconds,
+        "errors": len(found.errors),
+        "p50, ms": 1000 * statistics.median(ordered),
+        "p99, ms": 1000 * ordered[int(0.99 * (len(ordered) - 1))],
+        "most, ms": 1000 * ordered[-1],
+        "most waiting": max(each.waiting for each in found.figures),
+        "decoder, sentences/s": _speed(found),
+        "slowest, %": 100 * min(speeds) / able.decoder,
+        "memory at start, MB": found.resident[0][1] / 1e6,
+        "after a fifth, MB": statistics.mean(warm[:5]) / 1e6,
+        "at the end, MB": statistics.mean(warm[-5:]) / 1e6,
+    }
+
+
+def _speed(found: Loaded) -> float:
+    """Return sentences a second of the decoder's own time while the load lasted."""
+    first, last = found.figures[0], found.figures[-1]
+    return (last.sentences - first.sentences) / (last.busy - first.busy)
+
+
+def _warm(found: Loaded, seconds: float) -> list[int]:
+    """Return the memory of its own after the first fifth of the time."""
+    return [own for at, own, _ in found.resident if at >= seconds / 5]
+
+
+def _claims(found: Loaded, name: str, seconds: float) -> list[Claim]:
+    warm = _warm(found, seconds)
+    grown = 100 * (statistics.mean(warm[-5:]) / statistics.mean(warm[:5]) - 1)
+    return [
+        Claim(f"{name}: errors", float(len(found.errors)), 0, "at most"),
+        Claim(f"{name}: memory grows after the first fifth by", grown, 5, "at most", "%"),
+    ]
 
 
 def kills(setting: Setting) -> Outcome:

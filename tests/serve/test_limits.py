@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,7 +19,9 @@ import pytest
 from serving import Serving, process, serving, token_of
 
 from tunesmith.serve import Access, Feedback, Limits, Paths, Service, Settings
+from tunesmith.serve.app import Guard
 from tunesmith.serve.batching import Batcher, How
+from tunesmith.serve.measures import Measures
 from tunesmith.serve.settings import RequestError
 
 BODY = {"q": "Das Haus ist alt.", "source": "de", "target": "en"}
@@ -94,6 +99,35 @@ def test_a_full_queue_and_too_many_requests_are_told_apart(model: Path) -> None:
         assert [found[0].status_code for _, found in busy] == [200] * 4
 
 
+def test_watching_the_service_takes_no_client_s_place() -> None:
+    settings = Settings(Paths(Path("model")), Limits(requests=1))
+    service: Any = SimpleNamespace(settings=settings, measures=Measures(dict))
+    answered: list[str] = []
+
+    async def run() -> None:
+        gate = asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            if scope["path"] != "/translate":
+                await gate.wait()
+            answered.append(scope["path"])
+
+        guard = Guard(app, service)
+
+        async def ask(path: str) -> None:
+            scope = {"type": "http", "path": path, "headers": []}
+            await guard(scope, AsyncMock(), AsyncMock())
+
+        watching = asyncio.create_task(ask("/metrics"))
+        await asyncio.sleep(0)
+        await ask("/translate")
+        gate.set()
+        await watching
+
+    asyncio.run(run())
+    assert answered == ["/translate", "/metrics"]
+
+
 def test_a_request_that_takes_too_long_leaves_the_queue(model: Path) -> None:
     settings = Settings(Paths(model), Limits(seconds=0.3, batch=1), workers=1)
     with serving(settings) as served, served.client() as client:
@@ -157,6 +191,31 @@ def test_many_sentences_of_one_client_do_not_make_another_wait() -> None:
     assert order.index("small") <= 3
     assert order.index("other") < 21
     batcher.close()
+
+
+@pytest.mark.parametrize(("each", "most"), [(0.0, 8), (0.02, 1)])
+def test_batches_of_slow_sentences_are_small(each: float, most: int) -> None:
+    sizes: list[int] = []
+    gate = threading.Event()
+
+    def translate(lines: Sequence[str], how: How) -> list[str]:
+        gate.wait(10)
+        time.sleep(each * len(lines))
+        return list(lines)
+
+    batcher: Batcher[str] = Batcher(
+        translate,
+        workers=1,
+        batch=8,
+        queue=100,
+        seconds=0.01 if each else 10.0,
+        observe=lambda size, seconds: sizes.append(size),
+    )
+    tickets = [batcher.submit([f"line {n}"], How()) for n in range(30)]
+    gate.set()
+    assert [ticket.future.result() for ticket in tickets] == [[f"line {n}"] for n in range(30)]
+    batcher.close()
+    assert (sum(sizes), max(sizes)) == (30, most)
 
 
 def test_a_sentence_that_fails_fails_its_own_request_only() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +108,26 @@ def test_templates_are_instances_or_names(folder: Path) -> None:
         Model.load(folder, "phrase", templates=[Numbers])  # type: ignore[list-item]
     with pytest.raises(InputError, match=r"in place of a list \(write \[\"rule-id\"\]"):
         Model.load(folder, "phrase", named="rule-id")
+
+
+def test_callers_with_a_thread_each_do_not_wait_for_each_other(folder: Path) -> None:
+    meeting = threading.Barrier(2, timeout=20)
+
+    calls = itertools.count()
+
+    class Meets(Template):
+        def find(self, *_: Any) -> dict[str, float]:
+            # The first caller waits here, so the second call is that of another thread.
+            if next(calls) < 2:
+                meeting.wait()
+            return {}
+
+    model = Model.load(folder, "phrase", templates=[Meets()])
+    # Each translator has a cache of its own, so both look at the rules.
+    several = [model.translator({"lm": 1.0}) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda each: each.batch([LINE], threads=1)[0].text, several))
+    assert found[0] == found[1] and not meeting.broken
 
 
 @pytest.mark.parametrize("name", ["lm", "distortion", "given", "a|||b", "lm=", "x y", ""])

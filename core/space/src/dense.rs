@@ -179,22 +179,6 @@ fn weigh_columns_anywhere(
     }
 }
 
-/// Replaces each score by `e^(sharpness · (score - top))`. No score is above `top`.
-pub fn exponentials(scores: &mut [f64], top: f64, sharpness: f64) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has just said that it knows these instructions.
-        return unsafe { exponentials_avx2(scores, top, sharpness) };
-    }
-    exponentials_anywhere(scores, top, sharpness);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn exponentials_avx2(scores: &mut [f64], top: f64, sharpness: f64) {
-    exponentials_anywhere(scores, top, sharpness);
-}
-
 /// 1.5 · 2^52: what is added to it is rounded to a whole number, which its last bits are.
 const ROUNDING: f64 = 6_755_399_441_055_744.0;
 /// ln 2 in two parts; the first times a small whole number is exact.
@@ -216,10 +200,11 @@ const FACTORIALS: [f64; 13] = [
     1.0,
 ];
 
+// Replaces each score by `e^(sharpness · (score - top))`; no score is above `top`.
 // As a power of two times a series of what is left, which compilers turn into vector instructions;
 // a call of `exp` for each number takes three times as long.
 #[inline(always)]
-fn exponentials_anywhere(scores: &mut [f64], top: f64, sharpness: f64) {
+fn exponentials(scores: &mut [f64], top: f64, sharpness: f64) {
     for score in scores {
         let power = sharpness * (*score - top);
         // Smaller ones would leave the range of normal numbers; not a number stays so.
@@ -234,6 +219,59 @@ fn exponentials_anywhere(scores: &mut [f64], top: f64, sharpness: f64) {
         let bits = rounded.to_bits().wrapping_add(1023) << 52;
         *score = series * f64::from_bits(bits);
     }
+}
+
+/// The mean gain of hypotheses with probabilities `∝ e^(sharpness · score)`. Each score is replaced by
+/// how much the mean falls when it rises.
+pub fn expect(scores: &mut [f64], gains: &[f64], sharpness: f64) -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just said that it knows these instructions.
+        return unsafe { expect_avx2(scores, gains, sharpness) };
+    }
+    expect_anywhere(scores, gains, sharpness)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn expect_avx2(scores: &mut [f64], gains: &[f64], sharpness: f64) -> f64 {
+    expect_anywhere(scores, gains, sharpness)
+}
+
+#[inline(always)]
+fn expect_anywhere(scores: &mut [f64], gains: &[f64], sharpness: f64) -> f64 {
+    let mut tops = [f64::NEG_INFINITY; LANES];
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            tops[lane] = if chunk[lane] > tops[lane] { chunk[lane] } else { tops[lane] };
+        }
+    }
+    for lane in 0..rest.len() {
+        tops[lane] = if rest[lane] > tops[lane] { rest[lane] } else { tops[lane] };
+    }
+    let top = tops[0].max(tops[1]).max(tops[2].max(tops[3]));
+    exponentials(scores, top, sharpness);
+    let (mut masses, mut worths) = ([0.0; LANES], [0.0; LANES]);
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    let (gain_chunks, gain_rest) = gains.as_chunks::<LANES>();
+    for (chunk, gains) in chunks.iter().zip(gain_chunks) {
+        for lane in 0..LANES {
+            masses[lane] += chunk[lane];
+            worths[lane] += chunk[lane] * gains[lane];
+        }
+    }
+    for lane in 0..rest.len() {
+        masses[lane] += rest[lane];
+        worths[lane] += rest[lane] * gain_rest[lane];
+    }
+    let mass = (masses[0] + masses[1]) + (masses[2] + masses[3]);
+    let mean = ((worths[0] + worths[1]) + (worths[2] + worths[3])) / mass;
+    let scale = sharpness / mass;
+    for (share, &gain) in scores.iter_mut().zip(gains) {
+        *share *= scale * (mean - gain);
+    }
+    mean
 }
 
 /// The place of the largest `model·score + gain·gain`; among equals the one with the highest score,
@@ -296,7 +334,7 @@ fn argmax_anywhere(scores: &[f64], gains: &[f64], model: f64, gain: f64) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::{argmax, exponentials, products, sums};
+    use super::{argmax, expect, exponentials, products, sums};
 
     #[test]
     fn exponentials_are_those_of_the_library() {
@@ -309,6 +347,22 @@ mod tests {
         let mut ends = [3.0, f64::NEG_INFINITY, -1e300, f64::NAN];
         exponentials(&mut ends, 3.0, 1.0);
         assert!(ends[0] == 1.0 && ends[1] < 1e-300 && ends[2] < 1e-300 && ends[3].is_nan());
+    }
+
+    #[test]
+    fn the_mean_gain_and_its_slope_are_those_of_the_plain_sums() {
+        for count in 1..12 {
+            let wanted: Vec<f64> = (0..count).map(|at| 3.0 * f64::from(at).sin()).collect();
+            let gains: Vec<f64> = (0..count).map(|at| f64::from(at).cos()).collect();
+            let powers: Vec<f64> = wanted.iter().map(|score| (0.7 * score).exp()).collect();
+            let mass: f64 = powers.iter().sum();
+            let mean = powers.iter().zip(&gains).map(|(p, gain)| p * gain).sum::<f64>() / mass;
+            let mut found = wanted.clone();
+            assert!((expect(&mut found, &gains, 0.7) - mean).abs() < 1e-12);
+            for ((found, power), gain) in found.iter().zip(&powers).zip(&gains) {
+                assert!((found - 0.7 * power / mass * (mean - gain)).abs() < 1e-12);
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod texts;
 pub use block::{Block, Bytes, Sparse};
 pub use builder::{Hypothesis, PoolsBuilder};
 pub use dense::argmax as argmax_with_gain;
-pub use dense::exponentials;
+pub use dense::expect;
 pub use forest::{
     Agreement, Aim, Best, Choice, Derivation, Edge, Expected, FeatureSum, Forest, ForestBuilder,
     ForestSpace, Gram, GramSearch, Join, Marginals, ORDER, Reach, Reader, Rows, Side, Skeleton,

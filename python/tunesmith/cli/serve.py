@@ -112,7 +112,7 @@ def serve(
         float, o.option("--max-seconds", "S", "Time for a request.", LIMITS, min=0.1)
     ] = 30.0,
     batch: Annotated[
-        int, o.option("--batch", "N", "Sentences translated at once by a thread.", LIMITS, min=1)
+        int, o.option("--batch", "N", "Most sentences translated at once.", LIMITS, min=1)
     ] = 16,
     json: Annotated[bool, o.flag("--json", "Print the address as a JSON object.")] = False,
 ) -> None:

@@ -112,7 +112,9 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        self._active += 1
+        # Whoever watches the service must not take the place of a client.
+        counted = scope["path"] not in ALWAYS
+        self._active += counted
         try:
             refused = self._refused(scope)
             if refused is None:
@@ -120,7 +122,7 @@ class Guard:
             else:
                 await refusal(refused).response()(scope, receive, sent)
         finally:
-            self._active -= 1
+            self._active -= counted
             route = scope.get(ROUTE, "other")
             measures = self._service.measures
             measures.requests.labels(route, str(status)).inc()

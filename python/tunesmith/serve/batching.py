@@ -14,6 +14,11 @@ from tunesmith.errors import InputError
 from tunesmith.serve.settings import RequestError, busy
 
 Found = TypeVar("Found")
+SLICE = 0.005
+"""Seconds that a batch may take, more or less. All answers of a batch wait for its last sentence:
+16 sentences of 10 ms each would hold back the first answer for 160 ms."""
+NEWS = 0.2
+"""The share of a batch in the mean time of a sentence, which changes with model and load."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,10 @@ class Ticket(Generic[Found]):
 class Batcher(Generic[Found]):
     """Threads that take sentences from a queue, one of each request in turn.
 
-    A worker takes its share of what waits, up to `batch`, and translates it at once. No batch waits
-    for more sentences, nor for another worker. A sentence that cannot be translated fails its own
-    request only.
+    A worker takes its share of what waits, but no more than `batch` sentences and no more than it
+    translates in about `seconds`: fast decoders save time by batches, slow ones would only hold
+    back answers. No batch waits for more sentences, nor for another worker. A sentence that cannot
+    be translated fails its own request only.
     """
 
     def __init__(
@@ -60,10 +66,14 @@ class Batcher(Generic[Found]):
         workers: int,
         batch: int,
         queue: int,
+        seconds: float = SLICE,
         observe: Callable[[int, float], object] = lambda size, seconds: None,
     ) -> None:
         self._translate = translate
         self._workers, self._batch, self._limit = workers, batch, queue
+        self._seconds = seconds
+        self._each: float | None = None
+        """Seconds that a sentence took lately; None before the first."""
         self._observe = observe
         self._tickets: deque[Ticket[Found]] = deque()
         self._changed = Condition()
@@ -121,7 +131,7 @@ class Batcher(Generic[Found]):
             if not self._tickets:
                 return []
             # Leave the other workers their share.
-            size = min(self._batch, -(-self.waiting // self._workers))
+            size = min(self._batch, -(-self.waiting // self._workers), self._quick())
             how = self._tickets[0].how
             taken: list[tuple[Ticket[Found], int]] = []
             passed = 0
@@ -141,11 +151,22 @@ class Batcher(Generic[Found]):
             self.waiting -= len(taken)
             return taken
 
+    def _quick(self) -> int:
+        """Return how many sentences are translated in time: one where that is unknown."""
+        if self._each is None:
+            return 1
+        return max(1, int(self._seconds / self._each)) if self._each else self._batch
+
     def _work(self) -> None:
         while taken := self._take():
             begun = perf_counter()
-            for (ticket, place), found in zip(taken, self._answers(taken), strict=True):
-                self._give(ticket, place, found)
+            found = self._answers(taken)
+            each = (perf_counter() - begun) / len(taken)
+            with self._changed:
+                before = each if self._each is None else self._each
+                self._each = before + NEWS * (each - before)
+            for (ticket, place), answer in zip(taken, found, strict=True):
+                self._give(ticket, place, answer)
             self._observe(len(taken), perf_counter() - begun)
 
     def _answers(self, taken: list[tuple[Ticket[Found], int]]) -> list[Found | BaseException]:

@@ -32,7 +32,7 @@ class Limits:
     queue: int = 5000
     """Sentences that wait for a worker."""
     batch: int = 16
-    """Sentences that a worker takes at a time."""
+    """Sentences that a worker takes at a time; fewer where these take long."""
     seconds: float = 30.0
     """Time for a request, from its first byte to its answer."""
     writes: int = 1000

@@ -1,6 +1,6 @@
 //! Error rate based ultraconservative update (EBUU): the expected error of the lists.
 
-use tunesmith_space::{Block, exponentials};
+use tunesmith_space::{Block, expect};
 
 use super::{Learnt, Lists, Scaled};
 
@@ -118,17 +118,7 @@ impl Error {
     /// The expected gain of a list with the scores of `work`; its slope, with the sign turned, is
     /// added to `slope`.
     fn expected(&self, list: &Block, slope: &mut [f64], work: &mut Work) -> f64 {
-        let top = work.scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let (mut mass, mut worth) = (0.0, 0.0);
-        exponentials(&mut work.scores, top, self.sharpness);
-        for (share, gain) in work.scores.iter().zip(&list.gains) {
-            mass += share;
-            worth += share * gain;
-        }
-        let mean = worth / mass;
-        for (share, gain) in work.scores.iter_mut().zip(&list.gains) {
-            *share *= self.sharpness * (mean - gain) / mass;
-        }
+        let mean = expect(&mut work.scores, &list.gains, self.sharpness);
         list.weigh(&work.scores, &mut work.room, slope);
         mean
     }
