@@ -197,8 +197,8 @@ mod tests {
                 texts.iter().flat_map(|text| vec![text.clone(); copies]).collect();
             for likeness in [Likeness::Words, Likeness::Characters] {
                 prop_assert_eq!(
-                    agreement(&lists(&[spread.clone()]), likeness),
-                    agreement(&lists(&[same.clone()]), likeness)
+                    agreement(&lists(std::slice::from_ref(&spread)), likeness),
+                    agreement(&lists(std::slice::from_ref(&same)), likeness)
                 );
             }
         }
