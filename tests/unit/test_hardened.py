@@ -113,7 +113,7 @@ def ended(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def test_too_little_memory_to_load_the_program_is_told() -> None:
-    ran = ended("presets", preexec_fn=lambda: limit(150 << 20))
+    ran = ended("presets", preexec_fn=lambda: limit(170 << 20))
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("error: out of memory") and ran.stderr.count("\n") == 1
 

@@ -110,7 +110,7 @@ def _alone(worker: Worker, weights: Vector, best: bool) -> tuple[Choices, Rows]:
     share: Share = worker.share
     task = share.task
     found = task.spaces.best_alone(task.metric, weights, best)
-    return task.spaces.relative(found), task.spaces.counted(task.metric, found)
+    return task.spaces.relative(found), task.spaces.statistics(task.metric, found)
 
 
 @reads
@@ -122,7 +122,7 @@ def _exchange(
     task = share.task
     before = task.spaces.absolute(chosen)
     found, _ = task.spaces.exchanged(task.metric, weights, best, before, total)
-    return task.spaces.relative(found), task.spaces.counted(task.metric, found)
+    return task.spaces.relative(found), task.spaces.statistics(task.metric, found)
 
 
 @reads

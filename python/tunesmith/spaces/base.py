@@ -169,10 +169,6 @@ class Spaces(Outline):
         """
 
     @abstractmethod
-    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
-        """Return the statistics by which choices of an oracle are compared, a row per sentence."""
-
-    @abstractmethod
     def consensus(
         self, weights: Vector | Mapping[str, float], alpha: float | None = None, threads: int = 0
     ) -> Positions:
@@ -299,7 +295,7 @@ class _Alone:
 
     def alone(self) -> tuple[Positions, Vector]:
         found = self.spaces.best_alone(self.metric, self.weights, self.best)
-        return found, added(self.spaces.counted(self.metric, found))
+        return found, added(self.spaces.statistics(self.metric, found))
 
     def exchanged(self, chosen: Positions, total: Vector) -> tuple[Positions, Vector]:
         return self.spaces.exchanged(self.metric, self.weights, self.best, chosen, total)

@@ -260,13 +260,9 @@ class Forests(Spaces):
         first: int = 0,
     ) -> tuple[Positions, Vector]:
         """Return better (or worse) strings within the choices for all other sentences."""
-        before = self.outputs(chosen), self.counted(metric, chosen), total
+        before = self.outputs(chosen), self.statistics(metric, chosen), total
         found = self._positions(self.table(metric).choices(weights, best, before))
-        return found, added(self.counted(metric, found))
-
-    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
-        """Return statistics of choices."""
-        return self.statistics(metric, positions)
+        return found, added(self.statistics(metric, found))
 
     def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
         """Return lists of the chosen texts, without features."""

@@ -224,10 +224,6 @@ class Pools(Spaces):
         """Return better (or worse) choices for lists from `first` on, and the sum afterwards."""
         return self.core.exchange(self.table(metric), metric.native, best, first, chosen, total)
 
-    def counted(self, metric: Metric, positions: Positions) -> npt.NDArray[np.float64]:
-        """Return statistics of choices; empty lists have none."""
-        return self.core.take(self.table(metric), positions)
-
     def kept(self, positions: Positions) -> tuple[Spaces, Positions]:
         """Return lists of the chosen hypotheses only, without features."""
         picked = self._like(self.core.picked(positions), self.references, self.sources)
