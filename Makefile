@@ -38,7 +38,7 @@ torture: $(VENV)/.dev ## Fuzz, kill, fill disks, race, soak (about half an hour;
 	    -p tunesmith-hostile --bin torture -- --executions $(EXECUTIONS) --seconds $(FUZZ) \
 	    --seed $${TORTURE_SEED:-1} --threads $(WORKERS)
 	TORTURE_KILLS=$(KILLS) TORTURE_FUZZ_SECONDS=$(FUZZ) \
-	  $(BIN)/python -m pytest -q -s -m torture tests/torture
+	  $(BIN)/python -m pytest -q -s -m torture tests
 	$(BIN)/python tests/torture/soak.py --seconds $(SOAK)
 
 # Reads and writes outside of what was allocated, and after it was freed, end a program. The compiler

@@ -326,7 +326,11 @@ def test_what_a_worker_has_grown_to_outlives_it(engines: dict[int, Ray]) -> None
     assert crew.ask_all(asking.held, [(), ()]) == [(7, 0), (70, 0)]
 
 
-@pytest.mark.parametrize("space", HELD)
+@pytest.mark.parametrize(
+    # A minute for each kind.
+    "space",
+    [pytest.param(space, marks=[] if space == "list" else pytest.mark.torture) for space in HELD],
+)
 def test_a_worker_that_holds_what_it_decoded_is_killed_before_each_question(
     engines: dict[int, Ray], world: Path, space: str
 ) -> None:
