@@ -562,21 +562,12 @@ class Translator:
         `details` best derivations. Raise for bad `markup`, with the number of the line, and for a
         string instead of lines.
         """
-        _refuse_string(lines)
         _check_counts(threads=threads, details=details)
-        return self._translations(iter(lines), threads, details, markup)
 
-    def _translations(
-        self, lines: Iterator[str], threads: int, details: int, markup: str
-    ) -> Iterator[Translation]:
-        pace = Pace(threads, details)
-        first = 1
-        while batch := list(islice(lines, pace.size)):
-            begun = perf_counter()
-            found = self.batch(batch, threads=threads, details=details, markup=markup, first=first)
-            pace.took(len(batch), perf_counter() - begun)
-            yield from found
-            first += len(batch)
+        def work(batch: list[str], first: int) -> list[Translation]:
+            return self.batch(batch, threads=threads, details=details, markup=markup, first=first)
+
+        return in_batches(lines, Pace(threads, details), work)
 
     def batch(
         self,
@@ -815,6 +806,29 @@ class Translator:
     def restored(self, words: str) -> str:
         """Return words of the model as text."""
         return self._target.restore(words)
+
+
+def in_batches(
+    lines: Iterable[str], pace: Pace, work: Callable[[list[str], int], list[Found]]
+) -> Iterator[Found]:
+    """Yield what `work` finds for each line, given a batch and the number of its first line.
+
+    Raise for a string instead of lines.
+    """
+    _refuse_string(lines)
+    return _in_batches(iter(lines), pace, work)
+
+
+def _in_batches(
+    lines: Iterator[str], pace: Pace, work: Callable[[list[str], int], list[Found]]
+) -> Iterator[Found]:
+    first = 1
+    while batch := list(islice(lines, pace.size)):
+        begun = perf_counter()
+        found = work(batch, first)
+        pace.took(len(batch), perf_counter() - begun)
+        yield from found
+        first += len(batch)
 
 
 def _refuse_string(lines: Iterable[str]) -> None:

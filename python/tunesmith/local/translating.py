@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from time import perf_counter
 from typing import Protocol
 
 from tunesmith._core import Blocks
 from tunesmith.decode.markup import without_tags
-from tunesmith.decode.translation import Pace, Translation, Translator
+from tunesmith.decode.translation import Pace, Translation, Translator, in_batches
 from tunesmith.engines import Pool
-from tunesmith.errors import InputError
 from tunesmith.formats.base import Report
 from tunesmith.local.index import Neighbour, Neighbours
 from tunesmith.local.weights import NEAR, Local, learn
@@ -105,24 +103,11 @@ class LocalTranslator:
         self, lines: Iterable[str], *, threads: int = 0, details: int = 0, markup: str = "none"
     ) -> Iterator[LocalTranslation]:
         """Yield the translation of each line, in order, as `Translator.translate` does."""
-        if isinstance(lines, str):
-            raise InputError(
-                "a string in place of a list of lines",
-                remedy="write [text] for one line, text.splitlines() for several",
-            )
-        return self._translations(iter(lines), threads, details, markup)
 
-    def _translations(
-        self, lines: Iterator[str], threads: int, details: int, markup: str
-    ) -> Iterator[LocalTranslation]:
-        pace = Pace(threads, details)
-        first = 1
-        while batch := list(islice(lines, pace.size)):
-            begun = perf_counter()
-            found = self.batch(batch, threads=threads, details=details, markup=markup, first=first)
-            pace.took(len(batch), perf_counter() - begun)
-            yield from found
-            first += len(batch)
+        def work(batch: list[str], first: int) -> list[LocalTranslation]:
+            return self.batch(batch, threads=threads, details=details, markup=markup, first=first)
+
+        return in_batches(lines, Pace(threads, details), work)
 
     def learn(
         self,
