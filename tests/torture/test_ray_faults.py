@@ -70,7 +70,12 @@ def cluster() -> Iterator[Any]:
 
     made = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 0, "object_store_memory": STORE, "include_dashboard": False},
+        head_node_args={
+            "num_cpus": 0,
+            "object_store_memory": STORE,
+            "include_dashboard": False,
+            "_system_config": {"worker_niceness": 0},
+        },
     )
     for _ in range(NODES):
         made.add_node(num_cpus=3, object_store_memory=STORE)

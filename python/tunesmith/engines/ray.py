@@ -59,6 +59,7 @@ STARTS = 20
 KNOCK = 10.0
 """Seconds to wait for the head of a cluster."""
 LOCAL, AUTO = "local", "auto"
+_NICENESS = "RAY_worker_niceness"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 
 
@@ -170,6 +171,9 @@ class Ray:
                 "object_store_memory": self.memory,
                 "include_dashboard": False,
             }
+            if _NICENESS not in os.environ:
+                # Ray would let its workers wait for all other work of the machine.
+                quiet["_system_config"] = {"worker_niceness": 0}
         try:
             ray.init(address=self.address or LOCAL, **quiet)
         except Exception as error:

@@ -268,7 +268,7 @@ class Master:
 
     def _ask(self, online: Online, batch: Lines, epoch: int) -> list[Selection]:
         """Return what all workers choose for their lines of a batch, under the same weights."""
-        places = batch % self._crew.size
+        places = self._task.placed(batch, self._crew.size)
         lines = [np.ascontiguousarray(batch[places == place]) for place in range(self._crew.size)]
         questions = [self._question(online, *each, epoch) for each in enumerate(lines)]
         answers = self._crew.ask_all(_select, questions)

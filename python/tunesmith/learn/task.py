@@ -93,6 +93,10 @@ class Task:
             self.__dict__["holders"] = learners % crew.size
         return crew
 
+    def placed(self, batch: npt.NDArray[np.uint32], workers: int) -> npt.NDArray[np.intp]:
+        """Return the worker that is asked about each line of a batch: the one that has its list."""
+        return (batch % workers).astype(np.intp)
+
     def release(self) -> None:
         """Dismiss the workers and what they keep.
 

@@ -35,7 +35,7 @@ from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice, Chosen
 from tunesmith.spaces import Outline, Pools, Spaces
 from tunesmith.spaces.moments import spreads
-from tunesmith.tuning.dealing import Sentences
+from tunesmith.tuning.dealing import Sentences, evenly
 from tunesmith.tuning.holding import Holders
 from tunesmith.tuning.limits import Bounds, limits, may_match
 from tunesmith.tuning.setup import Setup
@@ -452,6 +452,11 @@ class Following(Task):
             crew = self.engine.crew(Sentences(self, learners), self.threads)
             self.__dict__.update(crew=crew, learners=learners)
         return self.crew
+
+    def placed(self, batch: npt.NDArray[np.uint32], workers: int) -> npt.NDArray[np.intp]:
+        """Return a worker for each line of a batch; all have about as many words to decode."""
+        lengths = [1 + len(self.source.sources[line].split()) for line in batch]
+        return evenly(np.array(lengths), workers)
 
     @property
     def names(self) -> list[str]:
