@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from tunesmith.learn import selectors, updates
 from tunesmith.learn.gains import Gain
 from tunesmith.learn.online import Learner, Online, Regime, Schedule
 from tunesmith.learn.task import Task
-from tunesmith.learn.versions import ENTRIES, Change, Versions
+from tunesmith.learn.versions import ENTRIES, Change, Moved, Versions
 from tunesmith.metrics import get_metric
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.sources import Live
@@ -408,6 +409,35 @@ def test_a_learner_that_selects_takes_no_step(world: Path) -> None:
     copy = tuner.learner.kernel(task, learner.weights, **cast(Any, made))
     with pytest.raises(RuntimeError, match="takes no steps"):
         copy.run(np.array([1], np.uint32), 1)
+
+
+WEIGHT = st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf")]) | st.floats()
+
+
+@given(st.lists(st.tuples(WEIGHT, WEIGHT)), st.lists(WEIGHT), st.booleans())
+def test_weights_are_the_same_to_the_bit_after_their_changes(
+    pairs: list[tuple[float, float]], more: list[float], known: bool
+) -> None:
+    earlier = np.array([one for one, _ in pairs], np.float64) if known else None
+    now = np.array([*(two for _, two in pairs), *more], np.float64)
+    moved = Moved.since(earlier, now)
+    assert moved.onto(earlier).tobytes() == now.tobytes()
+    assert len(pickle.dumps(moved)) <= len(pickle.dumps(Moved.since(None, now))) + 100
+
+
+def test_mixing_sends_new_names_once_and_weights_that_moved(world: Path) -> None:
+    tuner = of("adagrad", Regime(shards=3, mix=6))
+    wanted = learnt(world, tuner, THREADS)
+    heard = list[tuple[str, Any, Any]]()
+    engine = Pickling(2, losing=0.1, heard=heard)
+    assert learnt(world, tuner, engine) == wanted and engine.lost
+    met = [names for name, _, answer in heard if name == "_met" for names in answer]
+    told = [args[2] for name, args, _ in heard if name == "_share"]
+    assert len(met) > 20 and told
+    # Two workers are told of a feature once each.
+    assert max(Counter(name for names in told for name in names).values()) <= 2
+    sent = [args[1] for name, args, _ in heard if name == "_mix"]
+    assert any(each.ids is not None for each in sent)
 
 
 @st.composite

@@ -37,6 +37,8 @@ class Pickling:
     """How likely it is that a question ends the worker that is asked."""
     lost: list[int] = field(default_factory=list, compare=False)
     """The places of workers that were lost."""
+    heard: list[tuple[str, Any, Any]] | None = field(default=None, compare=False)
+    """Questions, what they were asked with, and what was answered, if anybody wants to know."""
     shuffling: bool = False
     """Whether answers that may come in any order do."""
 
@@ -81,6 +83,8 @@ class _Apart:
             if self._chance.random() >= self._engine.losing:
                 break
             self._lose(place)
+        if self._engine.heard is not None:
+            self._engine.heard.append((question.__name__, args, answer))
         effect = effect_of(question)
         if effect in (Effect.BEGINS, Effect.GROWS):
             grown = [old for old in self._log[place] if effect_of(old[0]) is Effect.GROWS]

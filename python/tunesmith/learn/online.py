@@ -20,6 +20,7 @@ from tunesmith.learn.scale import Fit, in_units, measure, paces
 from tunesmith.learn.selectors import Selector, Violations
 from tunesmith.learn.task import Epoch, Facts, SavedState, State, Task, Tuner
 from tunesmith.learn.updates import Custom, Update
+from tunesmith.learn.versions import Moved
 from tunesmith.weights import Vector
 
 Average = Literal["all", "updates", "epoch", "none"]
@@ -326,8 +327,8 @@ class Online:
         late = regime.stale == "gradient"
         if regime.shards > 1 or not (late or self.shares > 1):
             return _Team(task.dealt(shards), max(regime.shards, 1))
-        # Whoever is free decodes the next batch, so every worker holds every sentence.
-        crew = task.crew if late and task.follows else task.dealt(np.arange(len(shards)))
+        # Any worker may be asked to decode any sentence; a saved list lies at one of them.
+        crew = task.crew if task.follows else task.dealt(np.arange(len(shards)))
         if late:
             return Master(crew.abreast(regime.delay + 1), task)
         return Master(crew, task) if crew.size > 1 else _Team(crew, 1)
@@ -399,6 +400,10 @@ class _Team:
     def __init__(self, crew: Crew, size: int) -> None:
         self._crew, self.size = crew, size
         self._places = [list(range(place, size, crew.size)) for place in range(crew.size)]
+        self._mixed: Vector | None = None
+        """The weights of the last mixing, if every worker has them."""
+        self._shared = 0
+        """How many features all learners have, in the same order."""
 
     def _ask(self, question: Any, *args: Any) -> list[Any]:
         """Return the answers of all learners in their order.
@@ -425,6 +430,7 @@ class _Team:
 
     def begin(self, online: Online, start: Vector, seed: int, fit: Fit) -> None:
         self._beginning = (online, start, seed, fit)
+        self._mixed, self._shared = None, 0
         self._ask(_begin, *self._beginning)
 
     def restore(self, state: SavedState) -> None:
@@ -434,6 +440,8 @@ class _Team:
 
     def settle(self, state: SavedState) -> None:
         """Let workers that come later begin from a state."""
+        # They will not have the weights of the last mixing.
+        self._mixed = None
         way = [(_begin, *self._beginning), *self._way_to(state)]
         self._crew.settle([(question, self._given(tuple(args))) for question, *args in way])
 
@@ -470,12 +478,15 @@ class _Team:
         return [fact for facts in seen for fact in facts]
 
     def share_names(self) -> None:
-        """Give all learners the features that any of them has met."""
+        """Give all learners the features that any of them has met since it was last asked."""
         if self.size == 1:
             return
-        names = self._ask(_look, "names")
-        if any(each != names[0] for each in names):
-            self._ask(_adopt, list(dict.fromkeys(name for each in names for name in each)))
+        known = self._shared
+        met = self._ask(_met, known)
+        new = list(dict.fromkeys(name for each in met for name in each))
+        if any(each != new for each in met):
+            self._ask(_share, known, new)
+        self._shared = known + len(new)
 
     def contexts(self) -> State:
         """Return the context that each learner's gains have come to; they go on from there.
@@ -489,8 +500,12 @@ class _Team:
         return {f"context.{number}": each for number, each in enumerate(found)}
 
     def mix(self) -> None:
-        """Give all learners the mean of their weights."""
-        self.each("set_weights", self.mean("weights"))
+        """Give all learners the mean of their weights; send what differs from the last mixing."""
+        earlier = self._mixed
+        found = self._ask(_moved, earlier is None)
+        mean = np.asarray(np.mean([each.onto(earlier) for each in found], axis=0))
+        self._ask(_mix, Moved.since(earlier, mean))
+        self._mixed = mean
 
     def state(self, names: list[str], done: int, moved: list[float]) -> State:
         """Return the state for a checkpoint."""
@@ -542,6 +557,29 @@ def _adopt(worker: Worker, numbers: Sequence[int], names: list[str]) -> list[Non
         learner.adopt(names)
         worker.share.limit(learner)
     return [None for _ in numbers]
+
+
+@reads
+def _met(worker: Worker, numbers: Sequence[int], known: int) -> list[list[str]]:
+    return [learner.names[known:] for learner in _learners(worker, numbers)]
+
+
+def _share(worker: Worker, numbers: Sequence[int], known: int, new: list[str]) -> list[None]:
+    for learner in _learners(worker, numbers):
+        learner.adopt(learner.names[:known] + new)
+        worker.share.limit(learner)
+    return [None for _ in numbers]
+
+
+@reads
+def _moved(worker: Worker, numbers: Sequence[int], whole: bool) -> list[Moved]:
+    earlier = None if whole else worker.kept["mixed"]
+    return [Moved.since(earlier, learner.weights) for learner in _learners(worker, numbers)]
+
+
+def _mix(worker: Worker, numbers: Sequence[int], sent: Moved) -> list[None]:
+    worker.kept["mixed"] = mean = sent.onto(worker.kept.get("mixed"))
+    return _call(worker, numbers, "set_weights", (mean,))
 
 
 def _call(worker: Worker, numbers: Sequence[int], method: str, args: tuple[Any, ...]) -> list[Any]:

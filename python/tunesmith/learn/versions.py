@@ -82,6 +82,43 @@ class Base:
         )
 
 
+@dataclass(frozen=True)
+class Moved:
+    """Weights as they are sent to somebody who has earlier ones: where they differ from these.
+
+    >>> earlier, now = np.zeros(9), np.array([0.0, 0, 0, 7, 0, 0, 0, 0, 0, 5])
+    >>> Moved.since(earlier, now)
+    Moved(size=10, values=array([7., 5.]), ids=array([3, 9], dtype=uint32))
+    >>> bool((Moved.since(earlier, now).onto(earlier) == now).all())
+    True
+    """
+
+    size: int
+    values: Vector
+    ids: Lines | None = None
+    """Of the weights that differ; None if all are sent, because that is shorter."""
+
+    @classmethod
+    def since(cls, earlier: Vector | None, now: Vector) -> Moved:
+        """Return what differs in any bit; features that are new were zero before."""
+        if earlier is None:
+            return cls(len(now), now)
+        padded = np.pad(earlier, (0, len(now) - len(earlier)))
+        ids = np.flatnonzero(padded.view(np.int64) != now.view(np.int64)).astype(np.uint32)
+        if ids.nbytes + 8 * len(ids) >= now.nbytes:
+            return cls(len(now), now)
+        return cls(len(now), now[ids], ids)
+
+    def onto(self, earlier: Vector | None) -> Vector:
+        """Return the weights."""
+        if self.ids is None:
+            return self.values
+        assert earlier is not None
+        found = np.pad(earlier, (0, self.size - len(earlier)))
+        found[self.ids] = self.values
+        return found
+
+
 class Versions:
     """The changes of a learner, as far back as anyone may have to be told of them."""
 
