@@ -4,16 +4,18 @@ Tatoeba and LibreOffice help, split by source sentence: 15,000 sentences for tun
 testing, the rest to train on. Sparse features are those of `green2013`. Models are made at the
 first call and kept in `benchmarks/results/bitext`.
 
-`python -m benchmarks ray-bitext` tunes on a part that takes some minutes; `python -m
-benchmarks.bitext_bench --sentences 15000 --trained 0` on everything (0: all the rest).
+`python -m benchmarks ray-bitext` tunes on everything, on workers and on threads; `python -m
+benchmarks.bitext_bench --sentences 500 --trained 60000` on a part.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,14 +26,16 @@ from benchmarks.online_bench import PHRASES
 from benchmarks.ray_bench import ray
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine, Worker, reads
+from tunesmith.engines.simulation import simulate
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
 from tunesmith.tuning import tune
+from tunesmith.tuning.measuring import WEIGHT_BYTES, measured_run
 
 KEPT = Path(__file__).resolve().parent / "results" / "bitext"
 TUNED, TESTED = 15_000, 3_000
-SENTENCES, TRAINED, PASSES, WORKERS = 2_000, 60_000, 2, 2
+PASSES, WORKERS, SIMULATED = 2, 2, (10, 100, 1000)
 MB = 1 << 20
 Texts = tuple[list[str], list[list[str]]]
 
@@ -76,7 +80,9 @@ def memory(worker: Worker) -> dict[str, int]:
     return {key: int(value) * 1024 for key, value in found.items()}
 
 
-def tuned(source: Live, engine: Engine) -> tuple[dict[str, float], list[float]]:
+def tuned(
+    source: Live, engine: Engine, run: Path | None = None
+) -> tuple[dict[str, float], list[float]]:
     """Return weights, and the seconds of each pass with the decoding that scores it."""
     clock = list[float]()
 
@@ -95,6 +101,7 @@ def tuned(source: Live, engine: Engine) -> tuple[dict[str, float], list[float]]:
         keep="last",
         threads=source.threads,
         engine=engine,
+        run=run,
         listen=listen,
     )
     times = [after - before for before, after in pairwise(clock)]
@@ -105,8 +112,8 @@ def bitext(
     setting: Setting, sentences: int | None = None, most: int | None = None, *, both: bool = True
 ) -> Outcome:
     """Return features, memory of each worker and time of passes; weights are those of threads."""
-    sentences = sentences or (200 if setting.quick else SENTENCES)
-    most = (5_000 if setting.quick else TRAINED) if most is None else most
+    sentences = sentences or (200 if setting.quick else TUNED)
+    most = (5_000 if setting.quick else 0) if most is None else most
     pairs, shuffled = split(setting)
     folder = trained(pairs, shuffled[TUNED + TESTED :], most)
     model = Model.load(folder, "phrase", named=["green2013"])
@@ -117,13 +124,14 @@ def bitext(
         return Live(model, lines, references, k=100, settings=PHRASES, threads=threads)
 
     outcome = Outcome(f"Tuning on {len(lines):,} sentences of bitext with {WORKERS} workers")
-    with ray(WORKERS) as engine:
+    with ray(WORKERS) as engine, tempfile.TemporaryDirectory() as kept:
         crew = engine.crew(None, 1)
         asked = [() for _ in range(WORKERS)]
         before = crew.ask_all(memory, asked)
-        weights, times = tuned(source(1), engine)
+        weights, times = tuned(source(1), engine, Path(kept) / "run")
         after = crew.ask_all(memory, asked)
-    row: dict[str, Cell] = {"engine": "Ray", "features": len(weights)}
+        known = measured_run(str(Path(kept) / "run"))
+    row: dict[str, Cell] = {"engine": f"Ray, {WORKERS} workers", "features": len(weights)}
     row["seconds of passes"] = several(times, 0)
     row["MB of a worker before"] = several((each["RssAnon"] / MB for each in before), 0)
     row["MB after"] = several((each["RssAnon"] / MB for each in after), 0)
@@ -142,11 +150,17 @@ def bitext(
         outcome.claims.append(
             Claim("weights that differ from those of threads", differ, 0, "at most")
         )
+    all_weights = replace(known, update_bytes=float(WEIGHT_BYTES * len(weights)))
+    for count in SIMULATED:
+        guess = simulate("mixing", all_weights, count, len(lines))
+        made = {"engine": f"simulated, {count:,} workers", "features": len(weights)}
+        outcome.rows.append({**made, "seconds of passes": several([guess.seconds], 0)})
     size = sum(path.stat().st_size for path in model.files)
     outcome.notes.append(
         f"adagrad, templates of green2013, lists of 100. The model has {size / MB:.0f} MB, "
         "which the workers of a machine share where files are mapped. Memory is what a process "
-        "has of its own, before it was sent the task and after the last pass."
+        "has of its own, before it was sent the task and after the last pass. Seconds of passes are "
+        "with the decoding that scores them, those of simulated ones without"
     )
     return outcome
 

@@ -29,15 +29,27 @@ from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
 from tunesmith.spaces import Spaces
 from tunesmith.tuning import tune
-from tunesmith.tuning.measuring import measure
+from tunesmith.tuning.measuring import WEIGHT_BYTES, measure
 
 SENTENCES, QUICK = 300, 12
 EPOCHS, TURNS, MIX = 3, 3, 20
+PREDICTED = 150
+"""Sentences of the passes that are predicted: there are many of them."""
 MOST = 1.15
 WORKERS = (1, 2, 4)
 FIXED = {"UnknownWordPenalty0": 1.0}
 QUESTIONS = 200
 """To measure how long one takes."""
+SCALES = (
+    (10_000, 10),
+    (10_000, 100),
+    (100_000, 100),
+    (1_000_000, 100),
+    (1_000_000, 1_000),
+    (10_000_000, 1_000),
+)
+"""Sentences and workers that are simulated."""
+WEIGHTS = (15, 1_000_000)
 Make = Callable[[int], Tuner]
 
 
@@ -46,9 +58,21 @@ def mixing(shards: int) -> Tuner:
     return with_regime(make_tuner("mira"), f"shards={shards},mix={MIX}" if shards > 1 else None)
 
 
-def batch(shards: int) -> Tuner:
+def batches(workers: int) -> Tuner:
+    """Return an online tuner whose batches are decoded by all workers."""
+    return with_regime(make_tuner("mira"), f"batch={4 * workers}")
+
+
+def stale(workers: int) -> Tuner:
+    """Return an online tuner whose workers never wait."""
+    return with_regime(
+        make_tuner("mira"), f"delay={max(workers - 1, 1)},stale=gradient,ordered=false"
+    )
+
+
+def batch(workers: int) -> Tuner:
     """Return a batch tuner, as the simulation measures it."""
-    del shards
+    del workers
     return make_tuner("mert", {"restarts": 5})
 
 
@@ -72,20 +96,20 @@ class Clocked(Live):
 
 @dataclass(frozen=True)
 class Timed:
-    """The seconds of epochs after the first, by the clock, and the weights at the end."""
+    """Seconds of the epochs after the first, by the clock, and the weights at the end."""
 
     epochs: list[float]
     passes: list[float]
     """Without the decoding after each, by which an online tuner's weights are scored."""
     decodings: list[float]
-    """The decodings after each."""
+    """A batch tuner's decodings."""
     weights: dict[str, float]
 
 
-def text(setting: Setting, threads: int) -> Clocked:
+def text(setting: Setting, threads: int, most: int = SENTENCES) -> Clocked:
     """Return development text of Multi30k with Moses' model."""
     work = searchaware_bench.captions(setting)
-    count = QUICK if setting.quick else SENTENCES
+    count = QUICK if setting.quick else most
     lines, references = work.development
     return Clocked(
         work.model,
@@ -101,14 +125,14 @@ def text(setting: Setting, threads: int) -> Clocked:
 
 def timed(source: Clocked, tuner: Tuner, engine: Engine, epochs: int = EPOCHS) -> Timed:
     """Tune; the first epoch sends the model, and is left out."""
-    clock, decoded = list[float](), list[float]()
+    told, scored = list[Mapping[str, Any]](), list[float]()
     # Copies of the source, which the loop makes, note in the same list.
     source.spent.clear()
 
     def listen(event: Mapping[str, Any]) -> None:
-        if event["event"] in ("start", "epoch"):
-            clock.append(time.perf_counter())
-            decoded.append(sum(source.spent))
+        if event["event"] == "epoch":
+            told.append(event)
+            scored.append(sum(source.spent))
 
     result = tune(
         source,
@@ -122,11 +146,12 @@ def timed(source: Clocked, tuner: Tuner, engine: Engine, epochs: int = EPOCHS) -
         engine=engine,
         listen=listen,
     )
-    pairs = list(pairwise(list(zip(clock, decoded, strict=True))[-epochs:]))
+    seconds = [each["seconds"] for each in told[1:]]
+    after = [now - before for before, now in pairwise(scored)]
     return Timed(
-        [after[0] - before[0] for before, after in pairs],
-        [after[0] - before[0] - (after[1] - before[1]) for before, after in pairs],
-        [after[1] - before[1] for before, after in pairs],
+        seconds,
+        [whole - part for whole, part in zip(seconds, after, strict=True)],
+        [each["decode_seconds"] for each in told[1:]],
         dict(result.weights),
     )
 
@@ -199,10 +224,19 @@ def on_cores(known: Measurements, workers: int, cores: int) -> Measurements:
     )
 
 
+REGIMES: Mapping[str, tuple[Make, Mapping[str, int]]] = {
+    "mixing": (mixing, {"mix": MIX}),
+    "mini-batch": (batches, {}),
+    "stale-gradient": (stale, {}),
+    "batch-tuner": (batch, {}),
+}
+"""The tuner for a number of workers, and the options of its simulation."""
+
+
 def simulation(setting: Setting) -> Outcome:
     """Return predicted and measured times of passes with 1, 2 and 4 workers."""
     outcome = Outcome("Predicted and measured seconds of a pass")
-    source, cores = text(setting, 1), os.cpu_count() or 1
+    source, cores = text(setting, 1, PREDICTED), os.cpu_count() or 1
     say("  measuring")
     known = measure(source, source.model.weights, METRIC, mixing(1), k=100)
     for workers in WORKERS:
@@ -211,14 +245,10 @@ def simulation(setting: Setting) -> Outcome:
             seen = replace(
                 on_cores(known, workers, cores), latency=latency(engine), optimise_seconds=0.0
             )
-            options: dict[str, tuple[Make, dict[str, int]]] = {
-                "mixing": (mixing, {"mix": MIX}),
-                "batch-tuner": (batch, {}),
-            }
-            for regime, (make, more) in options.items():
-                guess = simulate(regime, seen, workers, len(source.lines), **more).seconds
-                runs = [timed(source, make(workers), engine) for _ in range(setting.times(TURNS))]
-                parts = [run.passes if regime == "mixing" else run.decodings for run in runs]
+            for regime, (make, options) in REGIMES.items():
+                guess = simulate(regime, seen, workers, len(source.lines), **options).seconds
+                runs = [timed(source, make(workers), engine) for _ in range(setting.times(2))]
+                parts = [run.decodings if regime == "batch-tuner" else run.passes for run in runs]
                 real = [statistics.mean(each) for each in parts if each]
                 middle = statistics.median(real)
                 row: dict[str, Cell] = {"regime": regime, "workers": workers}
@@ -230,8 +260,52 @@ def simulation(setting: Setting) -> Outcome:
                 claim = f"{regime}, {workers} workers: prediction is off by"
                 outcome.claims.append(Claim(claim, away, MOST - 1.0, "at most"))
     outcome.notes.append(
-        f"{len(source.lines)} sentences. Decoding times were measured on one core. Where there "
-        f"are more workers than the {cores} cores, they are longer in proportion. The time of a "
-        "message is that of empty questions to the same workers."
+        f"{len(source.lines)} sentences; batches of four sentences a worker. Decoding times were "
+        f"measured on one core. Where there are more workers than the {cores} cores, they are "
+        "longer in proportion. The time of a message is that of empty questions to the same "
+        "workers. Of the batch tuner, the decodings."
     )
     return outcome
+
+
+def scale(setting: Setting) -> Outcome:
+    """Return what passes over large texts would take with many workers, by the simulation."""
+    outcome = Outcome("Simulated passes: time, mean staleness, what takes most of the time")
+    source = text(setting, 1, PREDICTED)
+    known = measure(source, source.model.weights, METRIC, mixing(1), k=100)
+    for weights in WEIGHTS:
+        seen = replace(known, update_bytes=float(WEIGHT_BYTES * weights))
+        for sentences, workers in SCALES:
+            alone = simulate("mixing", seen, 1, sentences).seconds
+            row: dict[str, Cell] = {"weights": weights, "sentences": sentences, "workers": workers}
+            row["one worker"] = duration(alone)
+            for regime, (_, options) in REGIMES.items():
+                found = simulate(regime, seen, workers, sentences, **options)
+                stale = "" if regime == "batch-tuner" else f", {found.staleness:,.0f}"
+                row[regime] = f"{duration(found.seconds)}{stale}, {found.bottleneck}"
+            outcome.rows.append(row)
+    mean = statistics.mean(known.decode_seconds)
+    outcome.notes.append(
+        f"Measured on one thread: {1000 * mean:.1f} ms to decode a sentence, "
+        f"{1000 * known.step_seconds:.2f} ms for a learner's step on its list, "
+        f"{1000 * known.optimise_seconds:.2f} ms of MERT's work on it; assumed: "
+        f"{known.bandwidth / 1e6:.0f} MB/s and {1000 * known.latency:.0f} ms a message. "
+        "Multi30k, a phrase-based model of Moses, lists of 100"
+    )
+    outcome.notes.append(
+        "all weights are counted in each message; the engine sends those that changed. Of the "
+        "batch tuner: a decoding and the optimisation after it"
+    )
+    return outcome
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it.
+
+    >>> [duration(each) for each in (7.4, 200, 5000, 80_000, 864_000)]
+    ['7 s', '3 min', '83 min', '22.2 h', '10.0 d']
+    """
+    for unit, size, digits, most in (("s", 1, 0, 120), ("min", 60, 0, 7200), ("h", 3600, 1, 1e5)):
+        if seconds < most:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{seconds / 86_400:.1f} d"
