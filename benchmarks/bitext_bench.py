@@ -159,8 +159,8 @@ def bitext(
     outcome.notes.append(
         f"adagrad, templates of green2013, lists of 100. The model has {size / MB:.0f} MB, "
         "which the workers of a machine share where files are mapped. Memory is what a process "
-        "has of its own, before it was sent the task and after the last pass. Seconds of passes are "
-        "with the decoding that scores them, those of simulated ones without"
+        "has of its own, before it was sent the task and after the last pass. Seconds are those of "
+        "passes with the decoding that scores them; simulated ones are without it"
     )
     return outcome
 
