@@ -24,17 +24,24 @@ from tunesmith.experiments import (
     shipped,
     verdict,
 )
-from tunesmith.experiments.claims import Difference, Status, compared_rows
+from tunesmith.experiments.claims import (
+    Difference,
+    Status,
+    _separate,
+    compared_rows,
+    could_differ,
+)
 from tunesmith.experiments.fields import at_scale
 from tunesmith.experiments.plot import Point, draw, drawn_passes, plot_name
 from tunesmith.experiments.recipe import MORE, Claim
-from tunesmith.experiments.running import Found, map_text
+from tunesmith.experiments.running import Found, kept, map_text, within
 from tunesmith.experiments.sample import pairs, parsed
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.tables import MORE as COLUMNS
 from tunesmith.experiments.tables import Filled, Several
+from tunesmith.experiments.tasks import find_tasks
 from tunesmith.experiments.worlds import Data, World
-from tunesmith.experiments.writing import latex, markdown, texts_of
+from tunesmith.experiments.writing import evidence_text, latex, markdown, texts_of
 from tunesmith.metrics import get_metric
 
 BASE = """
@@ -135,6 +142,41 @@ def test_scores_are_compared_over_sentences_and_lower_is_better_where_it_is() ->
     assert compared_rows("t", "a", "a", [right], [right], "wer").outcome == "unclear"
 
 
+def test_a_test_that_can_show_nothing_is_no_evidence(tmp_path: Path) -> None:
+    """One sentence of each has p = 1 whatever the outputs are, so `>=` would always hold."""
+    assert not could_differ(5, 1, 1) and could_differ(6, 1, 1)
+    assert not could_differ(2, 2, 2) and could_differ(3, 2, 2)
+    for sentences in (5, 6):
+        right, wrong = (np.tile([bad, 10.0], (sentences, 1)) for bad in (0.0, 9.0))
+        found = compared_rows("t", "a", "b", [right], [wrong], "wer")
+        assert found.p is not None and (found.p < 0.05) == could_differ(sentences, 1, 1)
+    text = BASE.replace("kbmira > first on tests", "kbmira >= first on tests")
+    (tmp_path / "a.src").write_text("a\n" * 5)
+    (tmp_path / "a.tgt").write_text("b\n" * 5)
+    mine = """
+[task.mine]
+kind = "phrase"
+tokenized = true
+train = { texts = [{ source = "a.src", references = ["a.tgt"] }], order = 2 }
+development = { source = "a.src", references = ["a.tgt"] }
+tests.five = { source = "a.src", references = ["a.tgt"] }
+"""
+    path = written(tmp_path, text.replace('"sample-lists"', '"mine"') + mine)
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(path, "smoke"))
+    assert outcome["verdict"] == "not testable here"
+    assert "too short to show a difference" in outcome["claims"][0]["reason"]
+
+
+def test_figures_that_do_not_overlap_have_the_p_of_the_rank_test() -> None:
+    apart = _separate("t", "a", "b", [3.0, 4.0], [1.0, 2.0], higher=True)
+    assert (apart.outcome, apart.p) == ("higher", pytest.approx(1 / 3))
+    assert "no overlap, which has p = 0.333 by chance" in evidence_text(apart)
+    near = _separate("t", "a", "b", [3.0, 1.5], [1.0, 2.0], higher=True)
+    assert (near.outcome, near.p) == ("unclear", None)
+    four = _separate("t", "a", "b", [1.0] * 4, [2.0] * 4, higher=True)
+    assert (four.outcome, four.p) == ("lower", pytest.approx(2 / 70))
+
+
 # -- recipes -------------------------------------------------------------------------------
 
 
@@ -170,6 +212,48 @@ def test_varied_systems_have_names_and_options_of_their_own(tmp_path: Path) -> N
 
 
 BAD = {
+    "test that is not there": (
+        "kbmira > first on tests",
+        "kbmira > first on news",
+        "claims: no test of sample-lists is called 'news'",
+        "use tests, development or one of test",
+    ),
+    "column of a text": (
+        "kbmira > first on tests",
+        "kbmira > first on development in swing",
+        "claims: `kbmira > first on development in swing` names a text, but a column belongs to",
+        "leave `on development` out",
+    ),
+    "claim about itself": (
+        "kbmira > first on tests",
+        "kbmira > kbmira, kbm* on tests",
+        "compares a system with itself",
+        "name another",
+    ),
+    "margin below zero": (
+        'claim = "kbmira > first on tests"',
+        'claim = "kbmira >= first on tests"\nwithin = -0.2',
+        "claims[1].within: -0.2 is below 0",
+        "correct",
+    ),
+    "time below zero": (
+        "seeds = 1",
+        "seeds = 1\nseconds = -1",
+        "seconds: -1 is below 0",
+        "correct",
+    ),
+    "start from oneself": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\nafter = "kbmira"',
+        "systems: kbmira starts from its own weights: kbmira after kbmira",
+        "let the first",
+    ),
+    "unknown template": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\ntemplates = ["rule-idd"]',
+        'systems[2].templates: no features are named "rule-idd"',
+        "tunesmith features",
+    ),
     "unknown key": ("seeds = 1", "seeds = 1\nseed = 2", "seed: unknown key", "there are"),
     "unknown key of a system": (
         'preset = "kbmira"',
@@ -231,10 +315,39 @@ def test_a_bad_recipe_is_refused_with_file_key_and_remedy(name: str, tmp_path: P
     assert old in BASE
     path = written(tmp_path, BASE.replace(old, new, 1))
     with pytest.raises(InputError) as told:
-        read_recipe(path, "smoke")
+        find_tasks(read_recipe(path, "smoke"))
     assert told.value.file == str(path)
     assert message in told.value.message
     assert told.value.remedy is not None and remedy in told.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("more", "metric", "told"),
+    [
+        ("", " in ter", "first has no ter on the tuning text, only bleu:tokenize=none"),
+        ('metric = "ter"', "", "kbmira has no bleu:tokenize=none on the tuning text, only ter"),
+        ('development = "large"', "", "kbmira and first are tuned on different texts"),
+    ],
+)
+def test_tuning_scores_of_other_metrics_and_texts_are_not_compared(
+    more: str, metric: str, told: str, tmp_path: Path
+) -> None:
+    text = BASE.replace('["bleu:tokenize=none"]', '["bleu:tokenize=none", "ter"]')
+    text = text.replace('preset = "kbmira"', f'preset = "kbmira"\n{more}')
+    text = text.replace("kbmira > first on tests", f"kbmira > first on development{metric}")
+    with pytest.raises(InputError) as refused:
+        read_recipe(written(tmp_path, text), "smoke")
+    assert told in refused.value.message and refused.value.remedy == "claim it on tests"
+
+
+def test_a_table_says_which_development_scores_are_of_another_metric(tmp_path: Path) -> None:
+    text = BASE.replace('preset = "kbmira"', 'preset = "kbmira"\nmetric = "ter"')
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+    (table,) = outcome["tables"]
+    assert any(
+        note.startswith("tuned for another metric") and "kbmira (TER)" in note
+        for note in table["notes"]
+    )
 
 
 OWN = """
@@ -473,6 +586,79 @@ def test_a_system_may_have_the_settings_of_a_paper(tmp_path: Path) -> None:
     assert system.options["history"] == "oracle"
     with pytest.raises(InputError, match=r"och2003 has no settings for kbmira"):
         read_recipe(written(tmp_path, text.replace("cherry2012", "och2003")), "smoke")
+
+
+def test_on_saved_lists_a_paper_has_neither_decodings_nor_delays(tmp_path: Path) -> None:
+    text = BASE.replace(
+        'name = "kbmira"\npreset = "kbmira"',
+        'name = "kbmira"\npreset = "{preset}"\nas = "{paper}"',
+    )
+    for preset, paper, options, regime in (
+        ("pro", "hopkins2011", {"rounds": 30, "samples": 9}, None),
+        ("adagrad", "green2013", {"samples": 9}, "batch=20"),
+    ):
+        given = text.format(preset=preset, paper=paper) + "\n"
+        given = given.replace(f'as = "{paper}"', f'as = "{paper}"\noptions = {{ samples = 9 }}')
+        recipe = read_recipe(written(tmp_path, given), "smoke")
+        system = next(each for each in recipe.systems if each.name == "kbmira")
+        assert system.on_lists is not None
+        assert (system.on_lists.nbest, system.on_lists.regime) == (None, regime)
+        assert system.on_lists.options.items() >= options.items()
+        outcome = Lab(tmp_path / "out", jobs=1).run(recipe)
+        assert outcome["verdict"] in ("confirmed", "not confirmed")
+
+
+def test_sentences_of_tests_that_were_learnt_from_are_told(tmp_path: Path) -> None:
+    texts = {"train": "a b\nc d\n", "dev": "e f\ng h\n", "test": "e f\nc d\ni j\n"}
+    for name, lines in texts.items():
+        (tmp_path / f"{name}.src").write_text(lines)
+        (tmp_path / f"{name}.tgt").write_text(lines)
+    path = written(tmp_path, BASE.replace("sample-lists", "mine") + OWN)
+    said: list[str] = []
+    lab = Lab(tmp_path / "out", jobs=1, warn=said.append)
+    outcome = lab.run(read_recipe(path, "smoke"))
+    assert outcome["overlaps"] == [
+        "mine: 1 of 3 sentences of the test test are in the tuning text development",
+        "mine: 1 of 3 sentences of the test test are in the training text",
+    ]
+    assert not said
+    assert outcome["overlaps"][0] in (tmp_path / "out" / "mine" / "README.md").read_text("utf-8")
+    path = written(
+        tmp_path, path.read_text().replace("test.src", "dev.src").replace("test.tgt", "dev.tgt")
+    )
+    Lab(tmp_path / "out", jobs=1, warn=said.append).run(read_recipe(path, "smoke"))
+    (warning,) = said
+    assert (
+        warning
+        == "mine: mine: 2 of 2 sentences of the test test are in the tuning text development"
+    )
+    same = LISTS.replace('"lists"', '"dev"').replace('"references"', '"dev.tgt"')
+    (tmp_path / "dev").write_text("0 ||| e f ||| a= 1 ||| 1\n1 ||| g h ||| a= 1 ||| 1\n")
+    path = written(tmp_path, BASE.replace("sample-lists", "mine") + same)
+    Lab(tmp_path / "out", jobs=1, warn=said.append).run(read_recipe(path, "smoke"))
+    assert "2 of 2 sentences of the test test are in the lists that are tuned on" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("metric", "keep", "budget", "wanted"),
+    [
+        ("bleu", "best", 2.5, 1),
+        ("ter", "best", 2.5, 2),
+        ("bleu", "last", 2.5, 2),
+        ("bleu", "heldout", 2.5, 2),
+        ("bleu", "best", 9.0, 3),
+        ("bleu", "last", 0.5, 1),
+    ],
+)
+def test_within_a_budget_the_round_counts_that_counts_without_one(
+    metric: str, keep: str, budget: float, wanted: int
+) -> None:
+    scores = [(30.0, 10.0), (20.0, 20.0), (40.0, 0.0)]
+    events = [
+        {"epoch": epoch, "seconds": 1.0, "score": score, "heldout": heldout}
+        for epoch, (score, heldout) in enumerate(scores, 1)
+    ]
+    assert kept(within(budget, events), keep, get_metric(metric))["epoch"] == wanted
 
 
 LISTS = """

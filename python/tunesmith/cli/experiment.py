@@ -10,11 +10,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, note, out, progress, table
+from tunesmith.cli.console import emit, note, out, progress, table, warn
 from tunesmith.engines import Engine
 from tunesmith.errors import InputError
-from tunesmith.experiments import SCALES, Lab, Recipe, find_recipe, find_task, read_recipe, shipped
-from tunesmith.experiments.tasks import described
+from tunesmith.experiments import SCALES, Lab, Recipe, find_recipe, read_recipe, shipped
+from tunesmith.experiments.tasks import described, find_tasks
 
 app = typer.Typer(
     help="Run tables and figures of the papers again: recipes, verdicts, plots.",
@@ -76,7 +76,7 @@ def show(
     """Show what a recipe runs at a scale: tasks, systems, claims."""
     o.one_of("scale", scale, SCALES)
     read = read_recipe(find_recipe(recipe), scale)
-    tasks = [described(find_task(read, name)) for name in read.tasks]
+    tasks = [described(task) for task in find_tasks(read)]
     if json:
         emit(
             {
@@ -175,8 +175,7 @@ def _run(
     # All are read before the first is run.
     recipes: list[Recipe] = [read_recipe(path, scale) for path in paths]
     for recipe in recipes:
-        for name in recipe.tasks:
-            find_task(recipe, name)
+        find_tasks(recipe)
     outcomes: list[dict[str, Any]] = []
     bars = (
         TextColumn("{task.description}", markup=False),
@@ -190,7 +189,7 @@ def _run(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(shown, description=what, completed=done, total=total)
 
-        lab = Lab(folder, given, jobs, engine, latex, tell)
+        lab = Lab(folder, given, jobs, engine, latex, tell, warn)
         for recipe in recipes:
             outcome = lab.run(recipe)
             outcomes.append(outcome)

@@ -109,13 +109,17 @@ class Fields:
             )
         return value
 
-    def number(self, key: str, default: Any = _MISSING) -> float | None:
+    def number(
+        self, key: str, default: Any = _MISSING, *, least: float = -math.inf
+    ) -> float | None:
         """Return a number."""
         value = self._take(key, default)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
             raise self.wrong(key, f"{value!r} is not a number", "give a number")
+        if value < least:
+            raise self.wrong(key, f"{value!r} is below {least:g}", "correct the number")
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:

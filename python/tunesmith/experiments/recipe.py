@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import resources
 from itertools import product
@@ -21,6 +21,7 @@ from tunesmith.experiments.fields import Fields, at_scale
 from tunesmith.metrics import get_metric
 from tunesmith.papers import Settings, settings_of
 from tunesmith.presets import make_tuner, preset_names
+from tunesmith.training.model import check_templates
 
 NONE, CONSENSUS, ALONE = "none", "consensus", "best-feature"
 UNTUNED = (NONE, CONSENSUS, ALONE)
@@ -30,6 +31,8 @@ ACCURACY = "accuracy"
 """The metric of structured tasks."""
 SPACES = ("list", "forest", "bins")
 KEPT = ("best", "last", "heldout")
+TESTS, DEVELOPMENT = "tests", "development"
+"""Where a claim holds, if not on a single test."""
 RELATIONS = (">=", "<=", ">", "<", "~")
 _CLAIM = re.compile(r"(.+?)\s+(>=|<=|>|<|~)\s+(.+?)(?:\s+on\s+(.+?))?(?:\s+in\s+(.+))?")
 
@@ -67,6 +70,8 @@ class System:
     """Features that saved lists are given (`spaces/derived.py`)."""
     tasks: tuple[str, ...] = ()
     """The tasks it is run on; none: all."""
+    on_lists: System | None = None
+    """The same on saved lists, if a paper's settings differ there."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Claim:
     left: str
     relation: str
     right: tuple[str, ...]
-    where: str = "tests"
+    where: str = TESTS
     quantity: str | None = None
     """A metric, or a column; None: the first metric."""
     within: float | None = None
@@ -110,7 +115,7 @@ class Claim:
 
     def __str__(self) -> str:
         told = f"{self.left} {self.relation} {', '.join(self.right)}"
-        if self.quantity is None or self.where != "tests":
+        if self.quantity is None or self.where != TESTS:
             told += f" on {self.where}"
         return told if self.quantity is None else f"{told} in {self.quantity}"
 
@@ -221,7 +226,7 @@ def read_recipe(path: Path, scale: str) -> Recipe:
     default = {
         "iterations": fields.whole("iterations", None, least=1),
         "decodings": fields.whole("decodings", None, least=2),
-        "seconds": fields.number("seconds", None),
+        "seconds": fields.number("seconds", None, least=0.0),
         "keep": fields.text("keep", "best", KEPT),
     }
     for name in metrics:
@@ -248,6 +253,13 @@ def read_recipe(path: Path, scale: str) -> Recipe:
                 f"{each.name} comes after {each.after!r}, which is no system",
                 f"name one of {', '.join(names)}",
             )
+        before = _starts_from(each, systems)
+        if each.name in before:
+            raise fields.wrong(
+                "systems",
+                f"{each.name} starts from its own weights: {' after '.join([each.name, *before])}",
+                "let the first of them start from the model's",
+            )
     recipe = Recipe(
         name=path.stem,
         file=str(path),
@@ -273,6 +285,17 @@ def read_recipe(path: Path, scale: str) -> Recipe:
         raise fields.wrong("tables", "no tables", "add a table [[tables]] with a kind")
     _check_names(recipe, fields)
     return recipe
+
+
+def _starts_from(system: System, systems: Sequence[System]) -> list[str]:
+    """Return the systems that must be run before one, until one of them comes again."""
+    after = {each.name: each.after for each in systems}
+    found: list[str] = []
+    name = system.after
+    while name is not None and name not in found:
+        found.append(name)
+        name = after.get(name)
+    return found
 
 
 def _systems(fields: Fields, default: Mapping[str, Any]) -> list[System]:
@@ -349,7 +372,7 @@ def _system(
             f"no tuner named {preset!r}",
             f"choose one of {', '.join([*UNTUNED, *preset_names()])}",
         )
-    options = fields.table("options", {}).values
+    given = options = fields.table("options", {}).values
     paper, settings = fields.text("as", None), Settings()
     if paper is not None:
         try:
@@ -364,6 +387,10 @@ def _system(
             raise fields.wrong("options", error.message, error.remedy or "correct it") from None
     after = fields.text("after", None)
     own = "iterations" in fields.values or "decodings" in fields.values
+    try:
+        check_templates(fields.texts("templates", ()), fields.file)
+    except InputError as error:
+        raise fields.wrong("templates", error.message, "tunesmith features lists all") from None
     made = System(
         name=name,
         preset=preset,
@@ -376,7 +403,7 @@ def _system(
         metric=fields.text("metric", None),
         iterations=fields.whole("iterations", None if own else default["iterations"], least=1),
         decodings=fields.whole("decodings", None if own else default["decodings"], least=2),
-        seconds=fields.number("seconds", default["seconds"]),
+        seconds=fields.number("seconds", default["seconds"], least=0.0),
         keep=fields.text("keep", settings.keep or default["keep"], KEPT),
         development=fields.text("development", "development"),
         beam=fields.whole("beam", None, least=1),
@@ -387,6 +414,16 @@ def _system(
         derived=tuple(fields.texts("derived", ())),
         tasks=tuple(fields.texts("tasks", ())),
     )
+    if paper is not None:
+        lists = settings.on_lists()
+        other = replace(
+            made,
+            options=lists.with_options(preset, given),
+            regime=fields.text("regime", lists.regime),
+            space=fields.text("space", None, SPACES),
+            nbest=fields.whole("nbest", None, least=1),
+        )
+        made = replace(made, on_lists=other)
     fields.finish()
     return made
 
@@ -458,9 +495,9 @@ def _claim(fields: Fields) -> Claim:
         left.strip(),
         relation,
         tuple(each.strip() for each in right.split(",")),
-        (where or "tests").strip(),
+        (where or TESTS).strip(),
         None if quantity is None else quantity.strip(),
-        fields.number("within", None),
+        fields.number("within", None, least=0.0),
         tuple(fields.texts("tasks", ())),
     )
     fields.finish()
@@ -490,3 +527,40 @@ def _check_names(recipe: Recipe, fields: Fields) -> None:
         baseline = table.options.get("baseline")
         if baseline is not None and not recipe.matching([baseline]):
             raise fields.wrong("tables", f"no system is called {baseline!r}", f"there are {names}")
+    for claim in recipe.claims:
+        _check_claim(recipe, claim, fields)
+
+
+def _check_claim(recipe: Recipe, claim: Claim, fields: Fields) -> None:
+    """Raise if a claim is about scores that do not exist or cannot be compared."""
+    pairs = product(recipe.matching([claim.left]), recipe.matching(claim.right))
+    if all(left.name == right.name for left, right in pairs):
+        raise fields.wrong(
+            "claims", f"`{claim}` compares a system with itself", "name another system"
+        )
+    if claim.where == TESTS:
+        return
+    metric = claim.quantity or recipe.metrics[0]
+    if metric not in recipe.metrics:
+        raise fields.wrong(
+            "claims",
+            f"`{claim}` names a text, but a column belongs to none",
+            f"leave `on {claim.where}` out, or use one of {', '.join(recipe.metrics)}",
+        )
+    if claim.where != DEVELOPMENT:
+        return
+    systems = recipe.matching([claim.left, *claim.right])
+    for each in systems:
+        tuned_for = each.metric or recipe.metrics[0]
+        if tuned_for != metric:
+            raise fields.wrong(
+                "claims",
+                f"`{claim}`: {each.name} has no {metric} on the tuning text, only {tuned_for}",
+                "claim it on tests",
+            )
+        if each.development != systems[0].development:
+            raise fields.wrong(
+                "claims",
+                f"`{claim}`: {each.name} and {systems[0].name} are tuned on different texts",
+                "claim it on tests",
+            )

@@ -23,7 +23,7 @@ from tunesmith.experiments.recipe import Recipe, System
 from tunesmith.experiments.running import Found, Job, made
 from tunesmith.experiments.store import Store, build
 from tunesmith.experiments.tables import Context, Filled, fill
-from tunesmith.experiments.tasks import find_task
+from tunesmith.experiments.tasks import find_tasks
 from tunesmith.experiments.worlds import Data, UntestableError, World
 from tunesmith.experiments.writing import latex, overview, page, plain_table, texts_of
 from tunesmith.files.atomic import atomic_write
@@ -49,6 +49,7 @@ class Lab:
     engine: Engine = THREADS
     latex: bool = False
     tell: Tell = lambda what, done, total: None
+    warn: Callable[[str], None] = lambda message: None
     store: Store = field(init=False)
     _stop: threading.Event = field(default_factory=threading.Event)
     _worlds: dict[str, World] = field(default_factory=dict)
@@ -60,10 +61,12 @@ class Lab:
         """Run a recipe, write its page, table and plots, and return the outcome."""
         began = time.perf_counter()
         left_out: dict[str, str] = {}
+        overlaps: list[str] = []
         try:
             if recipe.wants is not None:
                 _check_part(recipe.wants)
             worlds = self._ready(recipe, left_out)
+            overlaps = self._overlaps(recipe, worlds)
             found = self._runs(recipe, worlds, left_out)
             context = Context(recipe, worlds, found, self.store)
             tables = [table for asked in recipe.tables for table in fill(context, asked)]
@@ -88,6 +91,7 @@ class Lab:
             "verdict": verdict,
             "reason": reason,
             "left_out": left_out if found else {},
+            "overlaps": overlaps,
             "claims": [each.to_json() for each in judged],
             "tables": [plain_table(table) for table in tables],
             "plots": sorted(drawn),
@@ -106,10 +110,10 @@ class Lab:
     def _ready(self, recipe: Recipe, left_out: dict[str, str]) -> dict[str, World]:
         """Return the worlds of a recipe's tasks; those without data are left out."""
         found: dict[str, World] = {}
-        for number, name in enumerate(recipe.tasks):
+        for number, task in enumerate(find_tasks(recipe)):
+            name = task.name
             self.tell(f"{recipe.name}: {name}", number, len(recipe.tasks))
             own = Path(recipe.file).parent
-            task = find_task(recipe, name)
             data = Data(
                 (own, self.data) if self.data is not None else (own,),
                 name,
@@ -128,6 +132,17 @@ class Lab:
                 left_out[name] = str(untested)
                 continue
             found[name] = known
+        return found
+
+    def _overlaps(self, recipe: Recipe, worlds: Mapping[str, World]) -> list[str]:
+        """Return what of the tests was learnt from, in words; warn if it is much."""
+        found = []
+        for name, world in worlds.items():
+            systems = [each for each in recipe.systems if not each.tasks or name in each.tasks]
+            for each in world.overlaps(systems):
+                found.append(f"{name}: {each}")
+                if each.much:
+                    self.warn(f"{recipe.name}: {found[-1]}")
         return found
 
     def _runs(
@@ -158,7 +173,7 @@ class Lab:
                 [
                     Job(
                         worlds[task],
-                        system,
+                        (system.on_lists or system) if worlds[task].task.lists else system,
                         seed,
                         recipe.metrics,
                         found[task, system.after][seed - 1].facts if system.after else None,

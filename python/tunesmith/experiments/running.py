@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tunesmith import presets
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
 from tunesmith.experiments.local import translated_locally
-from tunesmith.experiments.recipe import ACCURACY, ALONE, CONSENSUS, UNTUNED, System
+from tunesmith.experiments.recipe import ACCURACY, ALONE, CONSENSUS, HELDOUT, UNTUNED, System
 from tunesmith.experiments.store import Store, load_rows, save_rows
 from tunesmith.experiments.worlds import UntestableError, World
 from tunesmith.files.arrays import packed, unpacked
@@ -143,7 +144,7 @@ def made(
         "system": {
             name: value
             for name, value in asdict(system).items()
-            if name not in ("name", "tasks", "options", "after", "preset")
+            if name not in ("name", "tasks", "options", "after", "preset", "on_lists")
         },
         "metrics": [settings_of(metric_of(name)) for name in job.metrics],
         "metric": settings_of(tuned_for),
@@ -234,13 +235,18 @@ def _tuned(
         listen=tell,
     )
     events = [e for e in RunDirectory(run).events() if e["event"] == "epoch"]
-    weights, seconds = result.weights, result.seconds
-    if system.seconds is not None and events:
-        weights, seconds = _within(system.seconds, events, run, metric, weights, seconds)
+    weights, development, seconds = result.weights, result.tuned, result.seconds
+    if system.seconds is not None and seconds > system.seconds and events:
+        counted = within(system.seconds, events)
+        seconds = sum(float(each["seconds"]) for each in counted)
+        if len(counted) < len(events):
+            best = kept(counted, system.keep, metric)
+            development = float(best["score"])
+            weights = read_weights(RunDirectory(run).epoch_weights_file(int(best["epoch"]), 0))
     _save(path, weights)
     return {
         "start": result.start,
-        "development": result.tuned,
+        "development": development,
         "tests": _tested(job, weights, path),
         "curve": result.curve,
         "epochs": [{k: event[k] for k in EPOCH if event.get(k) is not None} for event in events],
@@ -254,27 +260,19 @@ def _tuned(
     }
 
 
-def _within(
-    budget: float,
-    events: Sequence[Mapping[str, Any]],
-    run: Path,
-    metric: Metric,
-    weights: Weights,
-    seconds: float,
-) -> tuple[Weights, float]:
-    """Return the weights of the best round that ended within a budget of seconds."""
-    spent, best, last = 0.0, None, 0.0
-    for event in events:
-        spent += float(event["seconds"])
-        if best is not None and spent > budget:
-            break
-        last = spent
-        score = float(event["score"]) * (1 if metric.higher_is_better else -1)
-        if best is None or score > best[0]:
-            best = score, int(event["epoch"])
-    if best is None or seconds <= budget:
-        return weights, seconds
-    return read_weights(RunDirectory(run).epoch_weights_file(best[1], 0)), last
+def within(budget: float, events: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the rounds that ended within a budget of seconds; the first one in any case."""
+    ends = accumulate(float(event["seconds"]) for event in events)
+    return events[: max(1, sum(end <= budget for end in ends))]
+
+
+def kept(events: Sequence[Mapping[str, Any]], keep: str, metric: Metric) -> Mapping[str, Any]:
+    """Return the round that counts: the last, or the best on the tuning or the held-out text."""
+    if keep == "last":
+        return events[-1]
+    score = "heldout" if keep == HELDOUT else "score"
+    best = max if metric.higher_is_better else min
+    return best(events, key=lambda event: float(event[score]))
 
 
 def _untuned(job: Job, path: Path) -> dict[str, Any]:

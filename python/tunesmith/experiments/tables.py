@@ -13,14 +13,13 @@ from typing import Any
 
 from tunesmith.analysis import by_beam, of_bins, of_lists, overlap, reordered
 from tunesmith.decode.templates import DENSE, groups, template_of
-from tunesmith.experiments.recipe import Recipe, System, Tabulated
+from tunesmith.experiments.recipe import DEVELOPMENT, Recipe, System, Tabulated
 from tunesmith.experiments.running import Found, metric_of
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.worlds import Read, World
 from tunesmith.metrics import Metric
 from tunesmith.metrics.significance import compare_runs
 
-DEVELOPMENT = "development"
 BEAMS = (1, 2, 4, 8, 16, 30)
 PAIR = {"oracle", "prediction"}
 """The keys of y+ and y- in the events of a pass."""
@@ -170,6 +169,10 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
             row[name] = several([MORE[name](run) for run in runs])
         rows.append(row)
     notes = [f"development: the score on {_tuned_text(context, task)}"]
+    others = {each.name: each.metric for each, _ in every if each.metric}
+    if others:
+        told = ", ".join(f"{name} ({metric_of(metric).label})" for name, metric in others.items())
+        notes.append(f"tuned for another metric, which is that of their development score: {told}")
     if base is not None:
         notes.append(f"p: approximate randomisation over all seeds and tests, against {baseline}")
     notes += refusals(every)

@@ -14,7 +14,7 @@ from typing import Any
 
 from tunesmith.decode.model_weights import Kind as ModelKind
 from tunesmith.experiments.fields import Fields, at_scale
-from tunesmith.experiments.recipe import Recipe, read_toml
+from tunesmith.experiments.recipe import DEVELOPMENT, TESTS, Recipe, read_toml
 from tunesmith.experiments.sample import DOMAINS
 from tunesmith.training.pipeline import KINDS as TRAINED
 from tunesmith.training.pipeline import Kind
@@ -103,6 +103,13 @@ class Task:
     conllu: Mapping[str, str] = field(default_factory=dict)
     corpora: Mapping[str, Corpus] = field(default_factory=dict)
 
+    @property
+    def test_names(self) -> list[str]:
+        """What is tested on."""
+        if self.structured is not None:
+            return ["test"]
+        return [*self.tests, *(name for name in self.lists if name != DEVELOPMENT)]
+
 
 def task_names() -> list[str]:
     """Return the names of the tasks in the package."""
@@ -133,6 +140,24 @@ def find_task(recipe: Recipe, name: str) -> Task:
         fields = Fields(tasks[name], where, f"task.{name}")
     used = {key: _corpus(Fields(values, where, f"corpus.{key}")) for key, values in corpora.items()}
     return _task(name, fields, used)
+
+
+def find_tasks(recipe: Recipe) -> list[Task]:
+    """Return the tasks of a recipe; raise if one is missing, or if a claim names no test of it."""
+    tasks = [find_task(recipe, name) for name in recipe.tasks]
+    for claim in recipe.claims:
+        for task in tasks:
+            known = task.test_names
+            sides = ([claim.left], claim.right)
+            about = not claim.tasks or task.name in claim.tasks
+            about = about and all(recipe.matching(side, task.name) for side in sides)
+            if about and claim.where not in (TESTS, DEVELOPMENT, *known):
+                raise Fields({}, recipe.file).wrong(
+                    "claims",
+                    f"no test of {task.name} is called {claim.where!r}",
+                    f"use {TESTS}, {DEVELOPMENT} or one of {', '.join(known)}",
+                )
+    return tasks
 
 
 def _file() -> Path:
@@ -274,5 +299,5 @@ def described(task: Task) -> dict[str, Any]:
         "task": task.name,
         "about": task.about,
         "tuning": [*task.tuning, *(["development"] if task.lists else [])],
-        "tests": [*task.tests, *(key for key in task.lists if key != "development")],
+        "tests": task.test_names,
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -61,6 +62,24 @@ class Read:
             return self
         step = len(self.lines) / most
         return self.chosen([int(number * step) for number in range(most)])
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many sentences of a test are in a text that was learnt from."""
+
+    test: str
+    count: int
+    total: int
+    text: str
+
+    @property
+    def much(self) -> bool:
+        """Whether it is half of the test or more: then its scores say little of unseen text."""
+        return 2 * self.count >= self.total
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.total} sentences of the test {self.test} are in {self.text}"
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,9 @@ class World:
         found = found.spread(text.most)
         if not found.lines:
             raise InputError(
-                "a text of the task has no lines", self.task.file, remedy="check parts and longest"
+                f"task.{self.task.name}: no line is left of {text.source or text.corpus}",
+                self.task.file,
+                remedy="check the text, parts and longest; lines without words do not count",
             )
         return found
 
@@ -225,6 +246,36 @@ class World:
         """The test texts."""
         with self._lock:
             return {name: self.read(text) for name, text in self.task.tests.items()}
+
+    def overlaps(self, systems: Sequence[System]) -> list[Overlap]:
+        """Return what of the tests is in texts that systems learn from or choose a round by."""
+        if self.task.structured is not None:
+            return []
+        learnt: dict[str, Collection[object]] = {}
+        tests: Mapping[str, Sequence[object]]
+        if self.task.lists:
+            # Lists need not know their sources.
+            keys = {
+                name: [tuple(each) for each in pools.references or ()]
+                for name, pools in self.lists.items()
+            }
+            learnt["the lists that are tuned on"] = set(keys.pop("development"))
+            tests = keys
+        else:
+            names = [each.development for each in systems]
+            names += [HELDOUT] if any(each.keep == HELDOUT for each in systems) else []
+            for name in dict.fromkeys(names):
+                if name in self.task.tuning:
+                    learnt[f"the tuning text {name}"] = set(self.tuning(name).lines)
+            with suppress(UntestableError):
+                learnt["the training text"] = set(self.training().lines)
+            tests = {name: read.lines for name, read in self.tests.items()}
+        found = [
+            Overlap(test, sum(line in text for line in lines), len(lines), name)
+            for test, lines in tests.items()
+            for name, text in learnt.items()
+        ]
+        return [each for each in found if each.count]
 
     # -- decoders ------------------------------------------------------------------------
 

@@ -147,6 +147,9 @@ def page(outcome: Mapping[str, Any], tables: Sequence[Filled], judged: Sequence[
         parts += [f"{'; '.join(table.notes)}.", ""] if table.notes else []
     for plot in outcome["plots"]:
         parts += [f"![{plot}]({plot})", ""]
+    if outcome["overlaps"]:
+        parts += ["Of the tests, these sentences were learnt from:", ""]
+        parts += [*(f"- {each}" for each in outcome["overlaps"]), ""]
     for task, reason in outcome["left_out"].items():
         parts += [f"Left out: {task}: {reason}", ""]
     if outcome["systems"]:
@@ -165,8 +168,10 @@ def evidence_text(one: Evidence) -> str:
         f"{one.task}: {one.left} {_number(one.left_value)}, {one.right} "
         f"{_number(one.right_value)}: {one.said}"
     )
-    if one.p is None or one.p_bootstrap is None or one.ci is None:
-        return f"{said} ({one.seeds} seed{'s' * (one.seeds != 1)}; values that overlap are unclear)"
+    if one.p_bootstrap is None or one.ci is None or one.p is None:
+        overlap = "values that overlap are unclear"
+        how = overlap if one.p is None else f"no overlap, which has p = {one.p:.3f} by chance"
+        return f"{said} ({one.seeds} seed{'s' * (one.seeds != 1)}; {how})"
     return (
         f"{said} (randomisation p = {one.p:.3f}, bootstrap p = {one.p_bootstrap:.3f}, 95% of "
         f"differences [{one.ci[0]:+.2f}, {one.ci[1]:+.2f}], {one.seeds} "
