@@ -247,9 +247,8 @@ def simulation(setting: Setting) -> Outcome:
             )
             for regime, (make, options) in REGIMES.items():
                 guess = simulate(regime, seen, workers, len(source.lines), **options).seconds
-                runs = [timed(source, make(workers), engine) for _ in range(setting.times(2))]
-                parts = [run.decodings if regime == "batch-tuner" else run.passes for run in runs]
-                real = [statistics.mean(each) for each in parts if each]
+                run = timed(source, make(workers), engine)
+                real = run.decodings if regime == "batch-tuner" else run.passes
                 middle = statistics.median(real)
                 row: dict[str, Cell] = {"regime": regime, "workers": workers}
                 row |= {"predicted": round(guess, 2), "measured": several(real)}
