@@ -169,12 +169,12 @@ tests.five = { source = "a.src", references = ["a.tgt"] }
 
 def test_figures_that_do_not_overlap_have_the_p_of_the_rank_test() -> None:
     apart = _separate("t", "a", "b", [3.0, 4.0], [1.0, 2.0], higher=True)
-    assert (apart.outcome, apart.p) == ("higher", pytest.approx(1 / 3))
+    assert apart.outcome == "higher" and apart.p == pytest.approx(1 / 3)
     assert "no overlap, which has p = 0.333 by chance" in evidence_text(apart)
     near = _separate("t", "a", "b", [3.0, 1.5], [1.0, 2.0], higher=True)
     assert (near.outcome, near.p) == ("unclear", None)
     four = _separate("t", "a", "b", [1.0] * 4, [2.0] * 4, higher=True)
-    assert (four.outcome, four.p) == ("lower", pytest.approx(2 / 70))
+    assert four.outcome == "lower" and four.p == pytest.approx(2 / 70)
 
 
 # -- recipes -------------------------------------------------------------------------------
@@ -700,6 +700,24 @@ def test_the_overview_has_a_row_for_each_recipe_and_each_claim(tmp_path: Path) -
     assert row in text
     assert f"| mine | Tuning helps | {outcome['claims'][0]['status']} |" in text
     assert f"{outcome['machine']}.\n" in text
+
+
+def test_results_that_cannot_be_read_are_named_with_what_to_do(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    Lab(out, jobs=1).run(read_recipe(written(tmp_path), "smoke"))
+    other = out / "other" / "result.json"
+    other.parent.mkdir()
+    other.write_text('{"recipe": "other", "verdict": "confirmed"}')
+    with pytest.raises(InputError, match="lacks claims") as told:
+        Lab(out, jobs=1).run(read_recipe(written(tmp_path), "smoke"))
+    assert told.value.file == str(other) and "run the recipe again" in str(told.value.remedy)
+    other.unlink()
+    rows = next(out.glob("cache/runs/*/rows.npz"))
+    rows.write_bytes(b"rows")
+    with pytest.raises(InputError) as told:
+        Lab(out, jobs=1).run(read_recipe(written(tmp_path), "smoke"))
+    assert told.value.file == str(rows)
+    assert told.value.remedy == "remove its folder; it is made again"
 
 
 def test_consensus_needs_saved_lists(tmp_path: Path) -> None:

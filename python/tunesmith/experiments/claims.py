@@ -169,7 +169,8 @@ def could_differ(sentences: int, left: int, right: int) -> bool:
     Of all ways to deal the outputs of a sentence to two systems, the real one and its mirror image
     differ most. If these alone are a twentieth of all, p is never below 0.05.
     """
-    return CHANCE * comb(left + right, left) ** min(sentences, 100) > 2.0
+    ways: int = comb(left + right, left) ** min(sentences, 100)
+    return CHANCE * ways > 2.0
 
 
 def compared_rows(

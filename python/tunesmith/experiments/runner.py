@@ -25,7 +25,7 @@ from tunesmith.experiments.store import Store, build
 from tunesmith.experiments.tables import Context, Filled, fill
 from tunesmith.experiments.tasks import find_tasks
 from tunesmith.experiments.worlds import Data, UntestableError, World
-from tunesmith.experiments.writing import latex, overview, page, plain_table, texts_of
+from tunesmith.experiments.writing import SHOWN, latex, overview, page, plain_table, texts_of
 from tunesmith.files.atomic import atomic_write
 from tunesmith.files.fingerprint import read_object
 from tunesmith.files.plain import pretty
@@ -258,8 +258,19 @@ class Lab:
     def _index(self) -> None:
         """Write a page with the verdicts of all recipes that were run here, and their claims."""
         files = sorted(self.out.glob("*/result.json"))
-        remedy = "remove the file, and run the recipe again"
-        _write(self.out / INDEX, overview([read_object(file, remedy=remedy) for file in files]))
+        _write(self.out / INDEX, overview([_result(file) for file in files]))
+
+
+def _result(file: Path) -> dict[str, Any]:
+    """Return what a recipe came to; raise if a file of another version lacks something."""
+    remedy = "remove the file, and run the recipe again"
+    found = read_object(file, remedy=remedy)
+    for key in SHOWN:
+        if key not in found:
+            raise InputError(
+                f"not a result of this version: it lacks {key}", str(file), remedy=remedy
+            )
+    return found
 
 
 def _can_begin(one: tuple[str, System], found: Mapping[tuple[str, str], Sequence[Found]]) -> bool:

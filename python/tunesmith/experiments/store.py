@@ -125,7 +125,11 @@ def save_rows(path: Path, arrays: Mapping[str, npt.ArrayLike]) -> None:
 def load_rows(found: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays beside an entry."""
     path = Path(found["folder"]) / "rows.npz"
-    read = read_arrays(path)
+    remedy = "remove its folder; it is made again"
+    try:
+        read = read_arrays(path)
+    except InputError as error:
+        raise InputError(error.message, str(path), remedy=remedy) from error
     if read is None:
-        raise InputError("is missing", str(path), remedy="remove its folder; it is made again")
+        raise InputError("is missing", str(path), remedy=remedy)
     return read.arrays

@@ -179,6 +179,10 @@ def evidence_text(one: Evidence) -> str:
     )
 
 
+SHOWN = ("recipe", "claims", "scale", "verdict", "reproduces", "seeds", "seconds", "machine")
+"""What an overview shows of each outcome."""
+
+
 def overview(outcomes: Sequence[Mapping[str, Any]]) -> str:
     """Return a page with the verdicts of recipes, and of each of their claims."""
     recipes, claims = [], []
