@@ -1,5 +1,6 @@
 """Run benchmarks: Markdown on stdout, JSON in `benchmarks/results`, progress on stderr.
 
+`python -m benchmarks.docs` takes the results into the documentation.
 `MOSES`, `MOSES_MERT` and `CDEC` in the environment name programs that run in turn with ours.
 """
 
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "growth": training_bench.growth,
     "regimes": tuning_bench.regimes,
     "online": online_bench.online,
+    "online-settings": online_bench.settings,
     "online-tests": online_bench.tests,
     "shrink": online_bench.shrink,
     "relative-margin": tuning_bench.relative_margin,
@@ -79,6 +81,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "serve-kills": serve_bench.kills,
     "ray-overhead": ray_bench.overhead,
     "ray-simulation": ray_bench.simulation,
+    "ray-scale": ray_bench.scale,
     "ray-bitext": bitext_bench.bitext,
     "structured-rivals": structured_bench.rivals,
     "structured-tagger": structured_bench.tagger,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -195,10 +198,14 @@ def table(rows: Sequence[dict[str, Cell]]) -> str:
     if not rows:
         return ""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    numeric = [all(isinstance(row.get(name), int | float | None) for row in rows) for name in names]
+    numeric = [all(_numeric(row.get(name)) for row in rows) for name in names]
     lines = [_line(names), _line("---:" if number else "---" for number in numeric)]
     lines += [_line(show(row.get(name)) for name in names) for row in rows]
     return "\n".join(lines)
+
+
+def _numeric(value: Cell) -> bool:
+    return not isinstance(value, str) or re.fullmatch(r"([+-]?[\d,]*\.?\d+)?", value) is not None
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -212,25 +219,50 @@ def markdown(outcome: Outcome) -> str:
         parts.append(table(outcome.rows))
     parts += [f"- {note}" for note in outcome.notes]
     if outcome.claims:
-        parts.append(table([_claim_row(claim) for claim in outcome.claims]))
+        parts.append(claims_table([_told(claim) for claim in outcome.claims]))
     return "\n\n".join(parts) + "\n"
 
 
-def _claim_row(claim: Claim) -> dict[str, Cell]:
-    unit = f" {claim.unit}" if claim.unit else ""
+def _told(claim: Claim) -> dict[str, Any]:
+    return asdict(claim) | {"kept": claim.kept}
+
+
+def claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Return claims, as `save` writes them, as a Markdown table."""
+    return table([_claim_row(claim) for claim in claims])
+
+
+def _claim_row(claim: Mapping[str, Any]) -> dict[str, Cell]:
+    unit = f" {claim['unit']}" if claim["unit"] else ""
     return {
-        "claim": claim.text,
-        "target": f"{claim.sense} {show(claim.target)}{unit}",
-        "measured": f"{show(claim.measured)}{unit}",
-        "kept": "yes" if claim.kept else "NO",
+        "claim": claim["text"],
+        "target": f"{claim['sense']} {show(claim['target'])}{unit}",
+        "measured": f"{show(claim['measured'])}{unit}",
+        "kept": "yes" if claim["kept"] else "NO",
     }
+
+
+def commit() -> str:
+    """Return the commit of the source, marked where files differ from it, or nothing."""
+    asked = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    here = Path(__file__).resolve().parent
+    try:
+        told = subprocess.run(asked, cwd=here, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return told.stdout.strip()
 
 
 def save(folder: Path, name: str, outcome: Outcome, quick: bool) -> Path:
     """Write an outcome as JSON; return where it lies."""
     folder.mkdir(parents=True, exist_ok=True)
-    claims = [asdict(claim) | {"kept": claim.kept} for claim in outcome.claims]
-    content = asdict(outcome) | {"claims": claims, "quick": quick, "machine": machine()}
+    content = asdict(outcome) | {
+        "claims": [_told(claim) for claim in outcome.claims],
+        "quick": quick,
+        "machine": machine(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
+    }
     path = folder / f"{name}.json"
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return path

@@ -7,7 +7,8 @@ even lines and with even seeds on the odd ones, so that settings can be chosen w
 What a run found is kept in `benchmarks/results/online`, so that a measurement that was stopped goes
 on; delete the folder to measure anew.
 
-`python -m benchmarks online` compares the presets there; `online-tests` tunes on the whole
+`python -m benchmarks online` compares the presets there, `online-settings` what their defaults were
+chosen from; `online-tests` tunes on the whole
 development text and translates the test sets, which choose nothing; `shrink` compares the ways to
 apply L1 with sparse features, from the weights of a short MERT.
 `python -m benchmarks.online_bench TASK TUNER [KEY=VALUE …]` runs one setting and prints its
@@ -47,6 +48,15 @@ HELD, TRAINED, LONGEST = 1000, 60_000, 25
 Texts = tuple[list[str], list[list[str]]]
 PHRASES = {"stack": 30, "pop_limit": 150, "distortion_limit": 6}
 JUDGED, TEST_SEEDS = ("mert", "mira", "rm"), (1, 2, 3, 4, 5)
+PLAIN, SCALED = {"spread": "0", "normalise": "false"}, {"spread": "1", "normalise": "true"}
+SETTINGS: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("mert", {}),
+    ("mira", PLAIN),
+    ("mira", SCALED),
+    ("mira", {"gain": "background", "c": "0.0003", **PLAIN}),
+    ("rm", {"bound": "2", **SCALED}),
+)
+"""What the defaults of the margin learners were chosen from."""
 # Captions with a phrase-based model of our own, because models of Moses have no templates.
 SPARSE_TASKS, SPARSE_SEEDS, SPARSE = ("captions", "verses"), (1, 2), ("green2013",)
 SHRINKS, STRENGTHS = ("exact", "phrasal", "touched"), ("0.1", "0.01")
@@ -250,6 +260,24 @@ def online(setting: Setting) -> Outcome:
             outcome.rows.append(row)
     outcome.notes.append(
         "Tuned on one half of the development text, judged on the other; no test set."
+    )
+    return outcome
+
+
+def settings(setting: Setting) -> Outcome:
+    """Return the scores of settings of the margin learners on the half that judges."""
+    outcome = Outcome("Settings of margin learners with a live decoder: BLEU on development text")
+    for preset, options in SETTINGS:
+        shown = [f"`{preset}`", *(f"`{key}={value}`" for key, value in options.items())]
+        row: dict[str, Cell] = {"settings": ", ".join(shown)}
+        for task in TASKS[:1] if setting.quick else TASKS:
+            seeds = SEEDS[:1] if setting.quick or task == "hiero" else SEEDS[:2]
+            runs = [tuned(setting, task, preset, options, seed) for seed in seeds]
+            row[task] = _mean(run["tuned"][1] for run in runs)
+        outcome.rows.append(row)
+    outcome.notes.append(
+        "Tuned on one half of the development text, judged on the other; two seeds, each with the "
+        "halves exchanged; one for hiero."
     )
     return outcome
 
