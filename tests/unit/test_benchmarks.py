@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from benchmarks import (
     beams_plot,
     hiero_bench,
     local_bench,
-    local_docs,
     moses_lists,
     numpy_twin,
     phrase_bench,
@@ -396,25 +394,3 @@ def test_a_stream_is_scored_by_window(tmp_path: Path, monkeypatch: pytest.Monkey
     assert second[names[1]] == pytest.approx(100.0)
     assert whole["sentences"] == "all"
     assert (tmp_path / "feedback.svg").read_text().startswith("<svg")
-
-
-def test_generated_tables_stand_between_marks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("local.md", "serve.md"):
-        text = (local_docs.DOCS / name).read_text(encoding="utf-8")
-        begun = re.findall(r"<!-- begin ([a-z]+) -->", text)
-        assert begun and begun == re.findall(r"<!-- end ([a-z]+) -->", text)
-        assert set(begun) <= local_docs.TABLES.keys()
-    (tmp_path / "local.md").write_text("a\n<!-- begin kills -->\nold\n<!-- end kills -->\nb\n")
-    (tmp_path / "serve.md").write_text("<!-- begin load -->\n<!-- end load -->\n")
-    monkeypatch.setattr(local_docs, "DOCS", tmp_path)
-    monkeypatch.setattr(local_docs, "RESULTS", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["local_docs"])
-    save(tmp_path, "serve-kills", Outcome("Kills", [{"lost": 0}], notes=["four clients"]), False)
-    save(tmp_path, "serve-load", Outcome("", [{"errors": 1}]), True)
-    local_docs.main()
-    wanted = "Kills.\n\n| lost |\n| ---: |\n| 0 |\n\n- Four clients."
-    text = (tmp_path / "local.md").read_text()
-    assert text == f"a\n<!-- begin kills -->\n{wanted}\n<!-- end kills -->\nb\n"
-    assert "Measured with `--quick`" in (tmp_path / "serve.md").read_text()
