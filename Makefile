@@ -28,18 +28,21 @@ test-python: $(VENV)/.dev ## Run the tests of the package
 
 # Reproducible with TORTURE_SEED. EXECUTIONS and FUZZ bound the fuzzing of each target, KILLS the kills
 # of each command; with SOAK, the last part runs for so many seconds and must keep its memory flat.
+# What was done is left in target/torture/results, from where `python -m benchmarks.docs` takes it.
 EXECUTIONS ?= 100000
 FUZZ ?= 10
 KILLS ?= 20
 SOAK ?= 60
+TORTURED := target/torture/results
 torture: $(VENV)/.dev ## Fuzz, kill, fill disks, race, soak (about half an hour; EXECUTIONS= FUZZ= KILLS= SOAK=)
+	@rm -rf $(TORTURED)
 	@out=$$(mktemp -d -p $$(test -w /dev/shm && echo /dev/shm || echo /tmp)) \
 	  && trap 'rm -rf "$$out"' EXIT && TMPDIR="$$out" cargo run --quiet --profile torture \
 	    -p tunesmith-hostile --bin torture -- --executions $(EXECUTIONS) --seconds $(FUZZ) \
-	    --seed $${TORTURE_SEED:-1} --threads $(WORKERS)
-	TORTURE_KILLS=$(KILLS) TORTURE_FUZZ_SECONDS=$(FUZZ) \
+	    --seed $${TORTURE_SEED:-1} --threads $(WORKERS) --results $(TORTURED)/readers.json
+	TORTURE_KILLS=$(KILLS) TORTURE_FUZZ_SECONDS=$(FUZZ) TORTURE_RESULTS=$(TORTURED) \
 	  $(BIN)/python -m pytest -q -s -m torture tests
-	$(BIN)/python tests/torture/soak.py --seconds $(SOAK)
+	TORTURE_RESULTS=$(TORTURED) $(BIN)/python tests/torture/soak.py --seconds $(SOAK)
 
 # Reads and writes outside of what was allocated, and after it was freed, end a program. The compiler
 # brings the checker along; RUSTC_BOOTSTRAP lets a stable one use it. The library of C is not checked.

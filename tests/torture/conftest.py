@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import SEED
+from recording import rows_of, write
 from twins.toy import make_world
 
 from tunesmith.demo.sample import write_sample
@@ -20,3 +22,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "lists").mkdir()
     write_sample(folder / "lists", count=40, size=10)
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Record what the tests did, if `make torture` asks for it."""
+    write("tests", rows_of(terminalreporter.stats), [f"seed {SEED}"])

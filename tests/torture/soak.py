@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from recording import write
 from serving import serving
 from twins.toy import POOR, make_world
 
@@ -113,7 +114,23 @@ def soak(seconds: float, out: Path) -> int:
     opened = warm[0][2], warm[-1][2]
     print(f"{turn} turns: {early / 1e6:.1f} MB, then {late / 1e6:.1f} MB; open files {opened}")
     grew = late > MOST * early and late > early + SLACK
-    return 1 if grew or opened[1] > opened[0] + 4 else 0
+    failed = grew or opened[1] > opened[0] + 4
+    write("soak", [_told(turn, rows[-1][0], (early, late), opened, failed)])
+    return 1 if failed else 0
+
+
+def _told(
+    turns: int, spent: float, medians: tuple[float, float], opened: tuple[int, int], failed: bool
+) -> dict[str, object]:
+    megabytes = ", then ".join(f"{each / 1e6:.1f} MB" for each in medians)
+    files = " and ".join(map(str, opened))
+    return {
+        "what": "memory and open files do not grow while translating, tuning and serving",
+        "cases": 1,
+        "times": turns,
+        "s": round(spent),
+        "outcome": f"{'failed' if failed else 'passed'}: {megabytes}; {files} open files",
+    }
 
 
 def main() -> None:

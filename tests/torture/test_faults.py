@@ -34,6 +34,8 @@ SIZES = (4, 12, 40, 100)
 """Kilobytes of a disk that is full soon."""
 HANDLES = (5, 7, 9, 14)
 MEGABYTES = (250, 400, 600)
+ATTEMPTS = 5
+"""To run two commands in one folder."""
 # What the core says before it ends the process.
 ABORTED = "memory allocation of "
 BLAS = "OpenBLAS"
@@ -80,6 +82,7 @@ NAMES = (
     *("local build", "lm"),
 )
 Words = Callable[[Path], Sequence[object]]
+Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +128,8 @@ def _lasting(folder: Path) -> dict[str, object]:
     return {name: each for name, each in found.items() if not name.startswith("index/words")}
 
 
-def test_a_full_disk(words: Words, tmp_path: Path) -> None:
+def test_a_full_disk(words: Words, tmp_path: Path, record_property: Record) -> None:
+    record_property("times", len(SIZES))
     if not can_mount(tmp_path / "try"):
         pytest.skip("no right to mount a disk")
     disk = tmp_path / "disk"
@@ -169,7 +173,8 @@ def test_no_permission(words: Words, tmp_path: Path) -> None:
     then_succeeds(words, out, tmp_path / "whole")
 
 
-def test_too_few_file_handles(words: Words, tmp_path: Path) -> None:
+def test_too_few_file_handles(words: Words, tmp_path: Path, record_property: Record) -> None:
+    record_property("times", len(HANDLES))
     for count in HANDLES:
         out = tmp_path / str(count)
         out.mkdir()
@@ -181,8 +186,9 @@ def test_too_few_file_handles(words: Words, tmp_path: Path) -> None:
         then_succeeds(words, out, tmp_path / "whole")
 
 
-def test_too_little_memory(words: Words, tmp_path: Path) -> None:
+def test_too_little_memory(words: Words, tmp_path: Path, record_property: Record) -> None:
     """A line that says so; where the core or NumPy's BLAS has to give up, that is its own line."""
+    record_property("times", len(MEGABYTES))
     for megabytes in MEGABYTES:
         out = tmp_path / str(megabytes)
         out.mkdir()
@@ -205,7 +211,10 @@ def test_too_little_memory(words: Words, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_signals_at_any_moment(words: Words, tmp_path: Path, how: signal.Signals) -> None:
+def test_signals_at_any_moment(
+    words: Words, tmp_path: Path, how: signal.Signals, record_property: Record
+) -> None:
+    record_property("times", SIGNALS)
     dice = chance("signals", how, str(words(tmp_path)[:2]))
     began = time.monotonic()
     (tmp_path / "span").mkdir()
@@ -234,8 +243,11 @@ def test_signals_at_any_moment(words: Words, tmp_path: Path, how: signal.Signals
 
 
 @pytest.mark.parametrize("name", ["tune mira", "tune mert", "translate", "local build"])
-def test_files_that_are_cut_while_they_are_mapped(ready: Path, tmp_path: Path, name: str) -> None:
+def test_files_that_are_cut_while_they_are_mapped(
+    ready: Path, tmp_path: Path, name: str, record_property: Record
+) -> None:
     """The command succeeds, or names a file in one line; it is never silent and never hangs."""
+    record_property("times", SIGNALS)
     dice = chance("cut", name)
     files = ("lm.tlm", "phrases.rules")
     ends: list[int] = []
@@ -284,12 +296,15 @@ def test_a_clock_that_jumps(words: Words, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["train", "tune mira", "rerank tune", "local build"])
-def test_two_commands_in_one_folder(ready: Path, tmp_path: Path, name: str) -> None:
+def test_two_commands_in_one_folder(
+    ready: Path, tmp_path: Path, name: str, record_property: Record
+) -> None:
     """The second is refused, or comes when the first is done; the files are those of one."""
+    record_property("times", ATTEMPTS)
     lists = tmp_path / "lists"
     lists.mkdir()
     write_sample(lists, count=40, size=10)
-    for attempt in range(5):
+    for attempt in range(ATTEMPTS):
         out = tmp_path / str(attempt)
         out.mkdir()
         asked = [*COMMAND, *map(str, commands(ready, out)[name])]

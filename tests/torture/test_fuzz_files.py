@@ -298,8 +298,11 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_damaged_files_are_refused_or_read(ground: Path, name: str) -> None:
+def test_damaged_files_are_refused_or_read(
+    ground: Path, name: str, record_property: Callable[[str, object], None]
+) -> None:
     dice = chance("fuzz", name)
     ends = list(fuzz(name, readers(ground, dice)[name], dice))
     assert "refused" in ends
+    record_property("times", len(ends))
     print(f"{name}: {len(ends)} executions, {ends.count('accepted')} accepted")

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -110,14 +111,20 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_killed_command_ends_with_the_same_files(world: Path, tmp_path: Path, name: str) -> None:
+def test_a_killed_command_ends_with_the_same_files(
+    world: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("times", KILLS)
     ends, after = kill_often(jobs(world)[name], tmp_path, KILLS)
     told = f"{KILLS} kills, {after} with something to go on from"
     print(f"{name}: {told}, {ends} runs to the end, all the same")
 
 
-def test_a_killed_service_keeps_what_it_acknowledged(tmp_path: Path) -> None:
+def test_a_killed_service_keeps_what_it_acknowledged(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """Corrections that were answered are there after every kill, once, with the same text."""
+    record_property("times", KILLS)
     model, store = write_model(tmp_path / "text"), tmp_path / "store"
     dice = chance("serve")
     sent = [f"The house is old, said number {number}." for number in range(40 * KILLS)]

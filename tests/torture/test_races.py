@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,11 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, list[int]]]:
     ],
 )
 def test_every_sentence_is_visited_once_in_each_pass(
-    world: Path, tmp_path: Path, steps: list[tuple[int, list[int]]], regime: str
+    world: Path,
+    tmp_path: Path,
+    steps: list[tuple[int, list[int]]],
+    regime: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
     model = Model.load(world / "model", "phrase")
     lines = (world / "dev.src").read_text().splitlines()
@@ -101,4 +106,5 @@ def test_every_sentence_is_visited_once_in_each_pass(
         kept = RunDirectory(tmp_path / str(runs)).open().events()
         assert [event["event"] for event in kept] == [event["event"] for event in events]
         runs += 1
+    record_property("times", runs)
     print(f"{regime}: {runs} runs of {EPOCHS} passes over {len(lines)} sentences")

@@ -59,6 +59,7 @@ struct Options {
     seed: u64,
     threads: usize,
     folder: PathBuf,
+    results: Option<PathBuf>,
     targets: Vec<String>,
     inputs: Vec<PathBuf>,
 }
@@ -70,6 +71,7 @@ fn options() -> Result<Options, String> {
         seed: 1,
         threads: 1,
         folder: PathBuf::from("target/torture"),
+        results: None,
         targets: Vec::new(),
         inputs: Vec::new(),
     };
@@ -83,6 +85,7 @@ fn options() -> Result<Options, String> {
             "--seed" => options.seed = number()?,
             "--threads" => options.threads = number()?.max(1) as usize,
             "--crashes" => options.folder = PathBuf::from(value),
+            "--results" => options.results = Some(PathBuf::from(value)),
             "--target" => options.targets.push(value),
             "--input" => options.inputs.push(PathBuf::from(value)),
             _ => return Err(format!("no option {word}")),
@@ -178,7 +181,30 @@ fn main() -> ExitCode {
         sum(|outcome| outcome.kept as u64),
         findings
     );
+    if let Some(file) = &options.results {
+        record(file, &outcomes, start.elapsed()).expect("a file for the results");
+    }
     if findings > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Writes what was done, for `python -m benchmarks.docs`.
+fn record(file: &Path, outcomes: &[Outcome], spent: Duration) -> std::io::Result<()> {
+    let sum = |of: fn(&Outcome) -> u64| outcomes.iter().map(of).sum::<u64>();
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let row = format!(
+        r#"{{"what": "damaged inputs are refused or read by the core", "cases": {}, "times": {}, "s": {:.0}, "outcome": "{} findings, {} accepted"}}"#,
+        outcomes.len(),
+        sum(|outcome| outcome.executions),
+        spent.as_secs_f64(),
+        sum(|outcome| outcome.findings as u64),
+        sum(|outcome| outcome.accepted),
+    );
+    let text = format!(
+        "{{\n \"part\": \"readers\",\n \"rows\": [\n  {row}\n ],\n \"claims\": [],\n \"notes\": []\n}}\n"
+    );
+    fs::write(file, text)
 }
 
 /// Runs saved inputs once more, with their panics.
