@@ -408,6 +408,22 @@ def test_compare_takes_several_runs_per_system(sample: Sample, outputs: list[Pat
     assert "s_sel" in shown.out
     mixed = tunesmith("compare", outputs[0], system, outputs[1], *sample.dev[1:], "-m", "chrf")
     assert mixed.code == 0, mixed.err
+    low, high = row["ci"]
+    assert low <= row["difference"] <= high
+    assert (row["p_bootstrap"] < 0.05) == (not low <= 0.0 <= high)
+
+
+def test_compare_refuses_runs_and_names_that_are_there_twice(
+    sample: Sample, outputs: list[Path]
+) -> None:
+    """The same run twice would halve the variance of nothing."""
+    one, other = outputs[:2]
+    for words, told in (
+        ((f"{one},{one}", other), "has the same run twice"),
+        ((f"A={one}", f"A={other}"), "two systems are called 'A'"),
+    ):
+        ran = tunesmith("compare", *words, *sample.dev[1:])
+        assert ran.code == 2 and told in " ".join(ran.err.split())
 
 
 def test_compare_writes_a_table_for_a_paper(sample: Sample, outputs: list[Path]) -> None:
@@ -423,7 +439,7 @@ def test_compare_writes_a_table_for_a_paper(sample: Sample, outputs: list[Path])
     assert cells[0] == "new_one"
     assert cells[1] == f"{row['score']:.2f} ± {deviation:.2f}"
     assert cells[2] == f"{row['difference']:+.2f}"
-    assert cells[3] == f"{row['p_randomisation']:.3f}"
+    assert cells[3] == f"{max(row['p_randomisation'], row['p_bootstrap']):.3f}"
     assert "against base" in lines[-1]
     tex = tunesmith(*words, "--latex").out
     assert r"new\_one & " in tex

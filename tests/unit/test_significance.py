@@ -8,6 +8,8 @@ import pytest
 from tunesmith.errors import InputError
 from tunesmith.metrics import Bleu, Column, Metric, Wer
 from tunesmith.metrics.significance import (
+    bootstrap_runs,
+    compare_both,
     compare_runs,
     confidence,
     paired_bootstrap,
@@ -103,6 +105,25 @@ def test_runs_of_one_optimiser_are_averaged_before_they_are_compared() -> None:
     assert again.p == 1
     # Different numbers of runs can be compared, too.
     assert compare_runs(Wer(), base, system[:1], samples=500).p < 0.02
+
+
+def test_equal_runs_are_no_more_evidence_than_one() -> None:
+    """A tuner without randomness finds the same with every seed."""
+    left, right = errors(1), errors(2, rate=0.185)
+    one = bootstrap_runs(Wer(), [left], [right], samples=500)
+    five = bootstrap_runs(Wer(), [left] * 5, [right] * 5, samples=500)
+    assert five.p == one.p
+    # Randomisation alone would be fooled.
+    assert compare_runs(Wer(), [left] * 5, [right] * 5, samples=500).p < one.p / 2
+    assert compare_both(Wer(), [left] * 5, [right] * 5, samples=500).p == one.p
+
+
+def test_a_difference_is_significant_where_its_interval_leaves_zero_out() -> None:
+    for seed in range(2, 30):
+        found = bootstrap_runs(Wer(), [errors(1)], [errors(seed, rate=0.16)], samples=999)
+        inside = found.ci[0] <= 0.0 <= found.ci[1]
+        if not 0.03 < found.p < 0.08:
+            assert (found.p > 0.05) == inside
 
 
 def test_what_cannot_be_compared_is_refused() -> None:

@@ -16,7 +16,7 @@ from tunesmith.metrics import Metric
 from tunesmith.metrics.base import Rows
 from tunesmith.metrics.significance import (
     SEED,
-    compare_runs,
+    compare_both,
     paired_bootstrap,
     paired_randomisation,
 )
@@ -77,6 +77,7 @@ def compare(
     if len(systems) < 2:
         raise InputError("only one system", remedy="give the baseline and at least one system")
     groups = [_system(each) for each in systems]
+    _check_different(groups)
     names = [run for each in groups for run in each.runs]
     folders = [Path(name) for name in names if Path(name).is_dir()]
     metrics = {name: o.measured(name, reference or folders) for name in o.metric_list(metric)}
@@ -112,6 +113,20 @@ def _system(given: str) -> System:
     if not runs:
         raise InputError(f"{given!r} names no output", remedy="give NAME=FILE, or a file")
     return System(name if named else given, runs)
+
+
+def _check_different(systems: Sequence[System]) -> None:
+    """Raise if two systems have one name, or a system the same run twice."""
+    for place, each in enumerate(systems):
+        if any(each.name == other.name and each != other for other in systems[:place]):
+            raise InputError(
+                f"two systems are called {each.name!r}", remedy="give each a name: NAME=ONE,TWO"
+            )
+        if len({Path(run).resolve() for run in each.runs}) < len(each.runs):
+            raise InputError(
+                f"{each.name!r} has the same run twice, which proves nothing more",
+                remedy="name each run once",
+            )
 
 
 def _read(
@@ -190,10 +205,13 @@ def pair_tests(
 def _compared_runs(
     metric: Metric, base: list[Rows], runs: list[Rows], samples: int, seed: int
 ) -> dict[str, Any]:
-    """Return the difference between the means of runs, its p-value, and the deviations."""
-    both = compare_runs(metric, base, runs, samples, seed)
+    """Return the difference between the means of runs, its p-values, and the deviations."""
+    tests = compare_both(metric, base, runs, samples, seed)
+    both = tests.randomisation
     return {
         "difference": both.difference,
+        "ci": list(tests.bootstrap.ci),
+        "p_bootstrap": tests.bootstrap.p,
         "p_randomisation": both.p,
         "s_sel": both.system.s_sel,
         "s_test": both.system.s_test,
@@ -225,12 +243,14 @@ def _paper(
             row[f"Δ {metric.label}"] = (
                 f"{each['difference']:+.2f}" if "difference" in each else None
             )
-            row[f"p {metric.label}"] = each.get("p_randomisation")
+            tests = [p for key, p in each.items() if key in ("p_randomisation", "p_bootstrap")]
+            row[f"p {metric.label}"] = max(tests, default=None)
     signed = zip(metrics.values(), signatures, strict=True)
     several = any("runs" in each for rows_of in found.values() for each in rows_of)
     how = "mean ± standard deviation over runs; " if several else ""
     said = (
-        f"{how}p: approximate randomisation against {rows[0]['system']}, {samples} draws; "
+        f"{how}p: the larger of approximate randomisation and bootstrap against "
+        f"{rows[0]['system']}, {samples} draws; "
         f"{'; '.join(f'{m.label} {each}' for m, each in signed)}"
     )
     heads, cells = texts_of(Filled("scores", "", list(rows[-1]), rows))
@@ -242,23 +262,25 @@ def _paper(
 def _show(metric: Metric, found: list[dict[str, Any]]) -> None:
     """Print the systems: with an interval, or with the spread over runs and over test sets."""
     several = any("s_sel" in row for row in found)
-    spread = ["s_sel", "s_test"] if several else ["95%", "p bootstrap"]
-    shown = table(f"\n{metric.label}", "system", "score", "difference", *spread, "p randomisation")
+    spread = ["s_sel", "s_test"] if several else []
+    tests = ["95%", "p bootstrap", "p randomisation"]
+    shown = table(f"\n{metric.label}", "system", "score", *spread, "difference", *tests)
     base = next((row for row in found if "baseline_s_sel" in row), {})
     for number, row in enumerate(found):
         cells = [row["system"], f"{row['score']:.2f}"]
         if several:
             prefix, source = ("", row) if number else ("baseline_", base)
             deviations = [source.get(f"{prefix}{key}") for key in ("s_sel", "s_test")]
-            middle = ["" if value is None else f"{value:.2f}" for value in deviations]
-        else:
-            middle = [
-                f"[{row['ci'][0]:+.2f}, {row['ci'][1]:+.2f}]" if number else "",
-                f"{row['p_bootstrap']:.4f}" if number else "",
+            cells += ["" if value is None else f"{value:.2f}" for value in deviations]
+        if number:
+            cells += [
+                f"{row['difference']:+.2f}",
+                f"[{row['ci'][0]:+.2f}, {row['ci'][1]:+.2f}]",
+                f"{row['p_bootstrap']:.4f}",
+                f"{row['p_randomisation']:.4f}",
             ]
-        difference = f"{row['difference']:+.2f}" if number else ""
-        p = f"{row['p_randomisation']:.4f}" if number else ""
-        shown.add_row(*cells, difference, *middle, p)
+        shown.add_row(*cells)
     out.print(shown)
     if several:
         out.print("s_sel: deviation over test sets (bootstrap), s_test: over runs", style="dim")
+        out.print("the larger p counts: randomisation takes equal runs for evidence", style="dim")

@@ -1,10 +1,11 @@
 """Whether what a paper claims holds here: claims of recipes, judged on results.
 
 Scores are compared as in Clark et al. 2011: over all seeds, by approximate randomisation stratified
-by sentence, and by a paired bootstrap of the mean over seeds; the larger p counts. Figures of other
-kinds (times, spreads, numbers of features) have one value per seed; they differ if the values of
-all seeds do not overlap. The evidence has the p of the exact rank test for that: with two seeds of
-each it is 0.33, and only four or more can show p < 0.05.
+by sentence, and by a paired bootstrap of the mean over seeds. The larger p counts: randomisation
+takes runs of one system, which are alike, for as many samples. Figures of other kinds (times,
+spreads, numbers of features) have one value per seed; they differ if the values of all seeds do not
+overlap. The evidence has the p of the exact rank test for that: with two seeds of each it is 0.33,
+and only four or more can show p < 0.05.
 
 Over several tasks, a claim that one is better is confirmed if it is better on more than half of the
 tasks, and worse on none. A claim that one is at least as good (`>=`) is confirmed if it is worse on
@@ -24,15 +25,14 @@ import numpy as np
 from tunesmith.errors import InputError
 from tunesmith.experiments.recipe import DEVELOPMENT, TESTS, Claim, Recipe
 from tunesmith.experiments.running import Found, metric_of
-from tunesmith.experiments.tables import Filled, Several
-from tunesmith.metrics.significance import CHANCE, bootstrap_runs, compare_runs
+from tunesmith.experiments.tables import SAMPLES, Filled, Several
+from tunesmith.metrics.significance import CHANCE, compare_both
 
 Status = Literal["confirmed", "not confirmed", "not testable here"]
 Difference = Literal["higher", "unclear", "lower"]
 CONFIRMED: Status = "confirmed"
 NOT_CONFIRMED: Status = "not confirmed"
 UNTESTABLE: Status = "not testable here"
-SAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,9 @@ def compared_rows(
 ) -> Evidence:
     """Compare the statistics of two systems' test sentences, one matrix for each seed."""
     measure = metric_of(metric)
-    compared = compare_runs(measure, theirs, ours, SAMPLES)
-    boot = bootstrap_runs(measure, theirs, ours, SAMPLES)
+    found = compare_both(measure, theirs, ours, SAMPLES)
+    compared, boot = found.randomisation, found.bootstrap
     gain = compared.difference if measure.higher_is_better else -compared.difference
-    p = max(compared.p, boot.p)
     return Evidence(
         task,
         left,
@@ -189,7 +188,7 @@ def compared_rows(
         compared.system.mean,
         compared.baseline.mean,
         gain,
-        "unclear" if p >= CHANCE or gain == 0.0 else ("higher" if gain > 0 else "lower"),
+        "unclear" if found.p >= CHANCE or gain == 0.0 else ("higher" if gain > 0 else "lower"),
         compared.p,
         boot.p,
         boot.ci,

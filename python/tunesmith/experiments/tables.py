@@ -18,8 +18,10 @@ from tunesmith.experiments.running import Found, metric_of
 from tunesmith.experiments.store import Store
 from tunesmith.experiments.worlds import Read, World
 from tunesmith.metrics import Metric
-from tunesmith.metrics.significance import compare_runs
+from tunesmith.metrics.significance import compare_both
 
+SAMPLES = 1000
+"""Draws of the tests of significance."""
 BEAMS = (1, 2, 4, 8, 16, 30)
 PAIR = {"oracle", "prediction"}
 """The keys of y+ and y- in the events of a pass."""
@@ -174,7 +176,10 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
         told = ", ".join(f"{name} ({metric_of(metric).label})" for name, metric in others.items())
         notes.append(f"tuned for another metric, which is that of their development score: {told}")
     if base is not None:
-        notes.append(f"p: approximate randomisation over all seeds and tests, against {baseline}")
+        notes.append(
+            "p: the larger of approximate randomisation and bootstrap over all seeds and tests, "
+            f"against {baseline}"
+        )
     notes += refusals(every)
     if "swing" in asked.options.get("more", []):
         notes.append("swing: mean change of the development score from round to round")
@@ -230,12 +235,13 @@ def _value(cell: Cell) -> float:
 
 
 def _p(metric: str, base: Sequence[Found], runs: Sequence[Found]) -> float:
+    """Return the larger p of both tests, which decides claims, too."""
     import numpy as np
 
     def rows(several: Sequence[Found]) -> list[Any]:
         return [np.concatenate([run.rows(test, metric) for test in run.tests]) for run in several]
 
-    return compare_runs(metric_of(metric), rows(base), rows(runs), 1000).p
+    return compare_both(metric_of(metric), rows(base), rows(runs), SAMPLES).p
 
 
 def _passes(context: Context, asked: Tabulated, task: str) -> Filled:

@@ -87,6 +87,19 @@ class RunsComparison:
     seed: int
 
 
+@dataclass(frozen=True)
+class BothTests:
+    """Both tests of several runs of a system against several runs of a baseline."""
+
+    randomisation: RunsComparison
+    bootstrap: Comparison
+
+    @property
+    def p(self) -> float:
+        """The larger of the two, which decides."""
+        return max(self.randomisation.p, self.bootstrap.p)
+
+
 def verdict(gain: float, *p: float) -> Verdict:
     """Return the verdict on a gain, which is positive if better; the largest p decides.
 
@@ -172,7 +185,8 @@ def compare_runs(
     Each run is a matrix of rows, one per sentence, for the same sentences in all. p comes from
     approximate randomisation stratified by sentence: for each sentence the outputs of all runs are
     dealt out to two pseudo-systems, whose difference in mean score is compared with the real one.
-    Raise if a system has no runs or the numbers of sentences differ.
+    p is meant beside that of `bootstrap_runs`, which says why. Raise if a system has no runs or the
+    numbers of sentences differ.
     """
     if not baseline or not system:
         raise InputError("a system without runs", remedy="give at least one run of each")
@@ -198,8 +212,14 @@ def bootstrap_runs(
 ) -> Comparison:
     """Compare the mean scores of several runs on test sets drawn with replacement.
 
-    All runs are scored on the same drawn test sets; p is that of `paired_bootstrap` for the
-    difference of the means. With one run each, the two are the same. Raise as `compare_runs` does.
+    All runs are scored on the same drawn test sets; p is the share of test sets on which the
+    difference of the means lies further from its own mean, on either side, than the real one lies
+    from zero. `paired_bootstrap` has sacreBLEU's form, which counts the upper side only wherever
+    all drawn differences have one sign: its p is then half as large.
+
+    Runs of one system are more alike than those of two. `compare_runs` does not know that: with
+    equal runs, or nearly equal ones, its p is too small. Here runs do not count as sentences, so
+    the larger of both p decides. Raise as `compare_runs` does.
     """
     if not baseline or not system:
         raise InputError("a system without runs", remedy="give at least one run of each")
@@ -211,9 +231,22 @@ def bootstrap_runs(
     signed = scores[own:].mean(axis=0) - scores[:own].mean(axis=0)
     whole = metric.scores(np.stack([rows.sum(axis=0) for rows in runs]))
     before, after = float(whole[:own].mean()), float(whole[own:].mean())
-    drawn = np.abs(signed)
-    p = _p_value(drawn - drawn.mean(), abs(after - before))
+    p = _p_value(np.abs(signed - signed.mean()), abs(after - before))
     return Comparison(before, after, after - before, p, _bounds(signed), "bootstrap", samples, seed)
+
+
+def compare_both(
+    metric: Metric,
+    baseline: Sequence[npt.ArrayLike],
+    system: Sequence[npt.ArrayLike],
+    samples: int = 1000,
+    seed: int = SEED,
+) -> BothTests:
+    """Compare several runs by randomisation and by bootstrap; raise as `compare_runs` does."""
+    return BothTests(
+        compare_runs(metric, baseline, system, samples, seed),
+        bootstrap_runs(metric, baseline, system, samples, seed),
+    )
 
 
 def _describe(metric: Metric, runs: Sequence[Rows], seed: int) -> Runs:
