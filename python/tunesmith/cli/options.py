@@ -192,6 +192,17 @@ Regime = Annotated[
     ),
 ]
 Seed = Annotated[int, option("--seed", "N", "Seed of the first run.", RUNS, min=0)]
+Seconds = Annotated[
+    float | None,
+    option(
+        "--seconds",
+        "N",
+        "Begin no further round when a run or fold has taken so long; the result then depends on "
+        "the machine.",
+        RUNS,
+        min=0.001,
+    ),
+]
 Memory = Annotated[
     str, option("--memory", "SIZE", "For sorting, as in 500M; the rest goes to disk.")
 ]

@@ -198,6 +198,7 @@ def tune(
     tensorboard: o.Tensorboard = None,
     seeds: o.Seeds = 1,
     seed: o.Seed = 1,
+    seconds: o.Seconds = None,
     source: Annotated[
         Path | None,
         o.option("--source", "FILE", "Source sentences, for lengths and the report.", o.LISTS),
@@ -277,6 +278,7 @@ def tune(
             bounds=bounds,
             fixed=fixed,
             second_metric=watched,
+            seconds=seconds,
             threads=threads,
             engine=engine,
             run=run,

@@ -227,6 +227,7 @@ def _tuned(
         heldout=world.heldout(system),
         keep=system.keep,
         iterations=_iterations(system, tuner, source),
+        seconds=system.seconds,
         fixed=dict(world.task.fixed) or None,
         threads=1,
         engine=engine,

@@ -67,6 +67,7 @@ def tune(
     second_metric: str | Metric | None = None,
     iterations: int | None = None,
     stop: float = 1e-5,
+    seconds: float | None = None,
     merged: bool = False,
     threads: int = 0,
     engine: Engine | None = None,
@@ -99,11 +100,12 @@ def tune(
         on `heldout`.
     bounds, fixed
         Limits of weights, by feature name or pattern (`"TM*"`).
-    iterations, stop, merged
+    iterations, stop, seconds, merged
         With a decoder: at most so many decodings (25) or passes (the preset's). Batch tuners end
         early when a decoding brings nothing new, no weight moves by more than `stop`, or five
-        decodings in a row are no better. With `merged`, online tuners pass over the lists of all
-        decodings instead of following the decoder.
+        decodings in a row are no better. A run or fold whose rounds took `seconds` begins no other
+        one: then the result depends on the machine. With `merged`, online tuners pass over the
+        lists of all decodings instead of following the decoder.
     run, resume, config, meta
         A directory for events, checkpoints and weights. `resume` goes on with it and raises if any
         setting changed, including the extra ones in `config`. `meta` is written with the weights.
@@ -149,6 +151,7 @@ def tune(
                 second_metric=second_metric,
                 iterations=iterations,
                 stop=stop,
+                seconds=seconds,
                 merged=merged,
                 threads=threads,
                 engine=engine,
@@ -170,6 +173,8 @@ def tune(
     others = [each if isinstance(each, Source) else Saved(each) for each in given]
     where, others = where.on(engine or THREADS), [each.on(engine or THREADS) for each in others]
     _check_sources(where, others, folds, iterations, kept)
+    if seconds is not None and not seconds > 0:
+        raise InputError(f"{seconds} seconds", remedy="give more than none")
     asked = Setup(measure, bounds or {}, dict(fixed or {}), threads, engine or THREADS)
     check_limits(asked.bounds, asked.fixed)
     # Raises if the tuner's regime does not suit the source, before a run directory is made.
@@ -202,6 +207,7 @@ def tune(
         "second_metric": None if second is None else settings_of(second),
         "tuner": settings_of(algorithm),
         "digest": {} if run is None else begin.digests(measure),
+        **({} if seconds is None else {"seconds": seconds}),
         **begin.resume_keys(),
         **dict(config or {}),
     }
@@ -213,6 +219,7 @@ def tune(
             begin,
             iterations=iterations,
             stop=stop,
+            seconds=seconds,
             merged=merged,
             journal=journal,
             keeper=Keeper(journal, directory, clock),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ class Runner:
         *,
         iterations: int | None,
         stop: float,
+        seconds: float | None,
         merged: bool,
         journal: Journal,
         keeper: Keeper,
@@ -41,6 +43,7 @@ class Runner:
     ) -> None:
         self._tuner, self._setup, self._start = tuner, start.setup, start
         self._iterations, self._stop, self._merged = iterations, stop, merged
+        self._seconds = math.inf if seconds is None else seconds
         self._journal, self._keeper, self._clock = journal, keeper, clock
         self._facts = facts
         self._first: Rounds | None = None
@@ -139,7 +142,9 @@ class Runner:
             self._keeper.save(job, standing.rounds, decoded)
             tired = 0 < rounds.patience <= standing.rounds - standing.peaked
             still = rounds.contends and moved <= self._stop
-            standing.ended = step.last or still or tired
+            took = time.perf_counter() - began
+            standing.seconds += took
+            standing.ended = step.last or still or tired or standing.seconds >= self._seconds
             seconds = {
                 "decode_seconds": clock.decode - before.decode,
                 "optimise_seconds": clock.optimise - before.optimise,
@@ -153,7 +158,7 @@ class Runner:
                 heldout=scores[0] if scores else None,
                 heldout_all=scores,
                 nonzero=weights.nonzero,
-                seconds=time.perf_counter() - began,
+                seconds=took,
                 weights=weights.top(EVENT_WEIGHTS),
                 **(seconds if live else {}),
                 **choice.facts(self._metric),

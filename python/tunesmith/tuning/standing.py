@@ -55,6 +55,8 @@ class Standing:
     peaked: int = 0
     """The last round that was better than all before."""
     ended: bool = False
+    seconds: float = 0.0
+    """What the rounds took, in all processes that had a part in them."""
     moved: bool = False
     """Whether any round proposed another direction than the start's."""
     start: float = 0.0
