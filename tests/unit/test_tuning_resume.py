@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tunesmith.learn.online import Learner, Online, Regime, Schedule, with_regim
 from tunesmith.presets import make_tuner
 from tunesmith.runs import RunDirectory
 from tunesmith.runs.config import settings_of
-from tunesmith.tuning import journal
+from tunesmith.tuning import journal, runner
 from tunesmith.tuning import result as results
 
 TIMES = {"time", "seconds"}
@@ -515,3 +516,33 @@ def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, preset: str) -
     assert timeless(path) == timeless(whole)
     assert files(path) == files(whole)
     assert json.loads((path / "result.json").read_text())["tuned"] == wanted.tuned
+
+
+def test_a_run_that_spent_its_seconds_begins_no_round_and_a_resumed_one_goes_on_counting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"preset": "mert", "options": {"restarts": 9}, "metric": "bleu"}
+    whole = tune(learnable(2), **asked)
+    # Every look at the clock is a second later.
+    clock = iter(range(10**6))
+    steady = SimpleNamespace(perf_counter=lambda: float(next(clock)))
+    monkeypatch.setattr(runner, "time", steady)
+    events: list[dict[str, Any]] = []
+    found = tune(learnable(2), **asked, seconds=1e-9, listen=events.append)
+    assert len(found.curve) == 2 < len(whole.curve)
+    assert found.curve == whole.curve[:2]
+    (took,) = (event["seconds"] for event in events if event["event"] == "epoch")
+    budget = 3.5 * took
+    run = {**asked, "seconds": budget, "run": tmp_path / "run"}
+    with pytest.raises(Stopped):
+        tune(learnable(2), **run, listen=StopAt(2))
+    resumed = tune(learnable(2), **run, resume=True)
+    assert resumed.curve == whole.curve[:5]
+    with pytest.raises(InputError, match="seconds was"):
+        tune(learnable(2), **{**run, "seconds": 2 * budget}, resume=True)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_no_seconds_are_refused(seconds: float) -> None:
+    with pytest.raises(InputError, match="give more than none"):
+        tune(learnable(2), "mert", "bleu", seconds=seconds)
