@@ -86,6 +86,18 @@ def test_examples_come_and_go(world: Path, tmp_path: Path) -> None:
     assert removed.object == {"removed": 1, "examples": 40}
 
 
+def test_a_build_leaves_the_files_of_others_alone(world: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "words" / "notes"
+    notes.parent.mkdir()
+    notes.write_text("mine")
+    ran = tunesmith(
+        *("local", "build", world / "model", "--data", world / "dev.src", world / "dev.tgt"),
+        *("--weights", world / "phrase.toml", "--out", tmp_path),
+    )
+    assert ran.code == 2 and "the folder is not empty: it has words" in " ".join(ran.err.split())
+    assert notes.read_text() == "mine" and [*tmp_path.iterdir()] == [notes.parent]
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

@@ -21,7 +21,8 @@ from tunesmith.decode.spread import Spread
 from tunesmith.decode.translation import Translator
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
-from tunesmith.files.lock import Lock
+from tunesmith.files.atomic import TEMPORARY
+from tunesmith.files.lock import LOCK, Lock
 from tunesmith.formats.base import Report
 from tunesmith.local.candidates import Candidates
 from tunesmith.local.candidates import engine as check_search
@@ -129,7 +130,7 @@ class Index:
 
         A build that was stopped goes on if it is called with the same arguments. Lines without
         source or reference are left out and counted. Raise if the folder holds a finished index,
-        or one that was begun with something else.
+        one that was begun with something else, or other files.
         """
         check_range("k", k, 1)
         check_search()
@@ -141,6 +142,7 @@ class Index:
         if not sources:
             raise InputError("there are no examples", remedy="give text with at least one line")
         path = Path(folder)
+        _check_unused(path)
         path.mkdir(parents=True, exist_ok=True)
         lock = Lock(path, "index")
         try:
@@ -255,6 +257,11 @@ class Index:
         if translator is not None:
             check_identity(manifest.fingerprint, identity(translator), str(path))
         return cls(path, manifest)
+
+    def is_current(self) -> bool:
+        """Return whether the folder still holds this index; raise if it holds none."""
+        with self._writing:
+            return Manifest.load(self.folder) == self._manifest
 
     def check(self, translator: Translator) -> None:
         """Raise if the lists were not decoded by this translator."""
@@ -460,6 +467,20 @@ class Index:
                     str(self.folder),
                     remedy="open it again",
                 )
+
+
+def _check_unused(folder: Path) -> None:
+    """Raise if a folder without an index has files of somebody else: a build replaces files."""
+    if (folder / FILE).exists() or not folder.is_dir():
+        return
+    for each in folder.iterdir():
+        # A build that was killed at its very beginning leaves these.
+        if each.name != LOCK and each.suffix != TEMPORARY:
+            raise InputError(
+                f"the folder is not empty: it has {each.name}",
+                str(folder),
+                remedy="give a new folder for the index",
+            )
 
 
 def _decoded(
