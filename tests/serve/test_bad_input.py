@@ -93,6 +93,45 @@ def test_values_of_the_wrong_type(shared: Serving, tokens: dict[str, str], value
         assert goes_on(client)
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        # One error is enough: to find them all would hold up the service for seconds.
+        ("/translate", {**BODY, "q": [1] * 200_000}, "q: 200,000 items, but the limit is 500"),
+        ("/v1/choose", {"hypotheses": [{}] * 2000}, "hypotheses: 2,000 items, but"),
+        ("/v1/choose", {"hypotheses": [{}]}, "hypotheses[0]: features is missing"),
+        ("/translate", {"q": "Haus", "target": "en"}, "body: source is missing"),
+        ("/translate", {**BODY, "q": []}, "q: the list is empty"),
+        ("/translate", {**BODY, "q": ["a", 1]}, "q[1]: it must be of type string"),
+        ("/translate", {**BODY, "target": "xx"}, "target: it must be en, the language of this"),
+        ("/translate", {**BODY, "format": "xml"}, "format: it must be text or html"),
+        ("/translate", {**BODY, "alternatives": 101}, "alternatives: it must be at most 100"),
+        ("/v1/translate", {"text": "Haus", "nbst": 1}, "body: unknown field nbst"),
+        ("/v2/translate", {"text": "a", "target_lang": "EN", "glossary_id": "x"}, "not supported"),
+        ("/v1/feedback", {"source": "Haus", "translation": " "}, "translation: it must be a line"),
+        (
+            "/v1/feedback",
+            {"source": "Haus", "translation": "x" * 5000},
+            "translation: 5,000 characters, but the limit is 4,000",
+        ),
+    ],
+)
+def test_errors_name_the_field_and_what_it_must_be(
+    shared: Serving, tokens: dict[str, str], path: str, body: dict[str, Any], said: str
+) -> None:
+    with shared.client(tokens["write"]) as client:
+        refused = client.post(path, json=body)
+        assert refused.status_code == 400
+        assert said in (refused.json().get("error") or refused.json()["message"])
+
+
+def test_another_method_is_told_the_right_one(shared: Serving) -> None:
+    with shared.client() as client:
+        refused = client.put("/translate")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+        assert refused.json()["error"] == "PUT is not possible here: use POST"
+
+
 @pytest.mark.parametrize("language", ["xx", "", "deu", "d", "../de", "de\x00", "zh"])
 def test_languages_that_the_model_does_not_have(shared: Serving, language: str) -> None:
     with shared.client() as client:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from tunesmith.serve.settings import RequestError
@@ -86,13 +86,12 @@ def parsed(content: bytes, media: str, schema: Mapping[str, Any], *, form: bool)
 
 def check(value: Any, validator: Draft202012Validator) -> None:
     """Raise if a value does not fit its schema, or has text that is no Unicode."""
-    error = best_match(validator.iter_errors(value))
+    # The first error: finding all of those in a large body would take many seconds.
+    error = next(validator.iter_errors(value), None)
     if error is not None:
         where = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in error.path)
-        message = _short(error.message)
-        if error.validator == "pattern":
-            message = _PATTERNS.get(where.lstrip("."), message)
-        raise RequestError(400, "bad_request", f"{where.lstrip('.') or 'body'}: {message}")
+        where = _short(where.lstrip(".")) or "body"
+        raise RequestError(400, "bad_request", f"{where}: {_short(_told(error))}")
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -101,14 +100,35 @@ def check(value: Any, validator: Draft202012Validator) -> None:
         ) from None
 
 
-_PATTERNS = {
-    "source": "this model does not translate from this language, or the text is blank or has "
-    "control characters or more than one line; GET /languages lists languages",
-    "target": "this model does not translate into this language; GET /languages lists languages",
-    "translation": "the text is blank, or has control characters or more than one line",
-}
-_PATTERNS["target_lang"] = _PATTERNS["target"]
-_PATTERNS["source_lang"] = "this model does not translate from this language"
+def _told(error: ValidationError) -> str:
+    """Return what is wrong, without what was sent: that may be long."""
+    found: Any = error.instance
+    wanted: Any = error.validator_value
+    schema: Any = error.schema
+    match error.validator:
+        case "required":
+            return f"{next(name for name in wanted if name not in found)} is missing"
+        case "additionalProperties":
+            known = schema["properties"]
+            return f"unknown field {next(name for name in found if name not in known)}"
+        case "type":
+            kinds = [wanted] if isinstance(wanted, str) else wanted
+            return f"it must be of type {' or '.join(kinds)}"
+        case "enum":
+            return f"it must be {' or '.join(wanted)}"
+        case "pattern":
+            return f"it must be {schema['description']}"
+        case "minItems":
+            return "the list is empty"
+        case "maxItems":
+            return f"{len(found):,} items, but the limit is {wanted:,}"
+        case "maxLength":
+            return f"{len(found):,} characters, but the limit is {wanted:,}"
+        case "minimum":
+            return f"it must be at least {wanted:,}"
+        case "maximum":
+            return f"it must be at most {wanted:,}"
+    return "this field is not supported"
 
 
 def _form(content: bytes, schema: Mapping[str, Any]) -> dict[str, Any]:

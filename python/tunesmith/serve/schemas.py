@@ -23,7 +23,8 @@ ID: Schema = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 def listed(item: Schema, **more: Any) -> Schema:
     """Return the schema of a list."""
-    return {"type": "array", "items": item, **more}
+    # The length first: a list that is too long is not looked through.
+    return {"type": "array", **more, "items": item}
 
 
 def fields(required: Schema, optional: Schema | None = None, *, closed: bool = True) -> Schema:
@@ -41,19 +42,30 @@ def perhaps(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
+def _language(code: str, pattern: str) -> Schema:
+    described = f"{code}, the language of this model (GET /languages)"
+    return {"type": "string", "description": described, "pattern": pattern}
+
+
 def requests(source: str, target: str, limits: Limits) -> dict[str, Schema]:
     """Return the schemas of requests, by name."""
-    texts = listed(TEXT, minItems=1, maxItems=limits.sentences)
-    line = {"type": "string", "pattern": LINE, "maxLength": limits.characters}
+    # No `anyOf`: it would collect the errors of all items.
+    texts = {**listed(TEXT, minItems=1, maxItems=limits.sentences), "type": ["string", "array"]}
+    line = {
+        "type": "string",
+        "description": "a line of text that is not blank and has no control characters",
+        "maxLength": limits.characters,
+        "pattern": LINE,
+    }
     nbest = {"type": "integer", "minimum": 0, "maximum": limits.nbest}
-    to = {"type": "string", "pattern": pattern_of(target)}
+    to = _language(target, pattern_of(target))
     features = {"type": "object", "additionalProperties": NUMBER}
     return {
         # LibreTranslate and DeepL pass over fields that they do not know.
         "Translate": fields(
             {
-                "q": {"anyOf": [TEXT, texts]},
-                "source": {"type": "string", "pattern": pattern_of(source, "auto")},
+                "q": texts,
+                "source": _language(source, pattern_of(source, "auto")),
                 "target": to,
             },
             {
@@ -65,9 +77,9 @@ def requests(source: str, target: str, limits: Limits) -> dict[str, Schema]:
         ),
         "Detect": fields({"q": TEXT}, {"api_key": TEXT}, closed=False),
         "DeepL": fields(
-            {"text": {"anyOf": [TEXT, texts]}, "target_lang": to},
+            {"text": texts, "target_lang": to},
             {
-                "source_lang": {"type": "string", "pattern": pattern_of(source)},
+                "source_lang": _language(source, pattern_of(source)),
                 "tag_handling": {"type": "string", "enum": ["html"]},
                 # What would change the translation is refused, not ignored.
                 "formality": {
@@ -79,7 +91,7 @@ def requests(source: str, target: str, limits: Limits) -> dict[str, Schema]:
             closed=False,
         ),
         "TranslateAll": fields(
-            {"text": {"anyOf": [TEXT, texts]}},
+            {"text": texts},
             {
                 "nbest": nbest,
                 "local": FLAG,
