@@ -34,7 +34,7 @@ class Gate:
         self.entered, self.open = threading.Semaphore(0), threading.Event()
         translate: Callable[..., Any] = service.batcher._translate
 
-        def held(lines: Sequence[str], how: How) -> Any:
+        def held(lines: Sequence[str], how: Any) -> Any:
             self.entered.release()
             assert self.open.wait(30)
             return translate(lines, how)
@@ -170,6 +170,48 @@ def test_a_body_that_does_not_come_is_not_waited_for(model: Path) -> None:
             assert b" 408 " in connection.recv(1000).splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        # Refused at once; the body that follows is not waited for.
+        b"PUT /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n\r\n",
+    ],
+    ids=["nothing", "half a head", "no body"],
+)
+def test_connections_without_a_request_are_closed(model: Path, head: bytes) -> None:
+    with process(model, "--max-seconds", 1) as (_, url):
+        address = urlsplit(url)
+        with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+            connection.sendall(head)
+            try:
+                # A byte now and then is no request either.
+                for _ in range(40):
+                    connection.sendall(b"X")
+                    time.sleep(0.1)
+            except ConnectionError:
+                return
+            pytest.fail("the connection was not closed")
+
+
+def test_two_interrupts_stop_the_service_at_once_and_quietly(model: Path) -> None:
+    with process(model) as (started, url):
+        address = urlsplit(url)
+        # Half a body holds up a graceful stop.
+        with socket.create_connection((address.hostname, address.port)) as connection:
+            head = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"
+            connection.sendall(head)
+            time.sleep(0.3)
+            started.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            started.send_signal(signal.SIGINT)
+            assert started.wait(20) == 0
+        assert started.stderr is not None
+        said = started.stderr.read()
+        assert "Traceback" not in said and "stopped" in said
+
+
 def test_many_sentences_of_one_client_do_not_make_another_wait() -> None:
     order: list[str] = []
     gate = threading.Event()
@@ -179,7 +221,7 @@ def test_many_sentences_of_one_client_do_not_make_another_wait() -> None:
         order.extend(lines)
         return list(lines)
 
-    batcher: Batcher[str] = Batcher(translate, workers=1, batch=2, queue=100)
+    batcher: Batcher[How, str] = Batcher(translate, workers=1, batch=2, queue=100)
     first = batcher.submit(["begin"], How())
     large = batcher.submit([f"large {n}" for n in range(20)], How())
     small = batcher.submit(["small"], How())
@@ -203,7 +245,7 @@ def test_batches_of_slow_sentences_are_small(each: float, most: int) -> None:
         time.sleep(each * len(lines))
         return list(lines)
 
-    batcher: Batcher[str] = Batcher(
+    batcher: Batcher[How, str] = Batcher(
         translate,
         workers=1,
         batch=8,
@@ -230,7 +272,7 @@ def test_a_sentence_that_fails_fails_its_own_request_only() -> None:
             raise Panic("on purpose")
         return list(lines)
 
-    batcher: Batcher[str] = Batcher(translate, workers=1, batch=8, queue=100)
+    batcher: Batcher[How, str] = Batcher(translate, workers=1, batch=8, queue=100)
     tickets = [batcher.submit([line], How()) for line in ("first", "good", "bad", "fine")]
     gate.set()
     assert tickets[1].future.result() == ["good"]
@@ -312,6 +354,15 @@ def test_pages_of_other_origins_neither_write_nor_read(model: Path, tmp_path: Pa
     with serving(Settings(Paths(model), access=friends)) as served, served.client() as client:
         friend = {"Origin": "https://friend.example"}
         answer = client.get("/languages", headers=friend)
+        assert answer.headers["access-control-allow-origin"] == "https://friend.example"
+
+
+def test_names_and_origins_are_compared_as_browsers_send_them(model: Path) -> None:
+    words = ("--allow-host", "Tune.Example", "--allow-origin", "https://Friend.Example/")
+    with process(model, *words) as (_, url), httpx.Client(base_url=url) as client:
+        headers = {"Host": "tune.example:80", "Origin": "https://friend.example"}
+        answer = client.get("/languages", headers=headers)
+        assert answer.status_code == 200
         assert answer.headers["access-control-allow-origin"] == "https://friend.example"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,11 @@ from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.local import Index
 from tunesmith.local.manifest import Manifest
-from tunesmith.serve import Paths, Service, Settings
-from tunesmith.serve.joined import FIRST
+from tunesmith.serve import Feedback, Paths, Service, Settings
+from tunesmith.serve.examples import example_of
+from tunesmith.serve.store import Store
+from tunesmith.serve.tokens import Token
+from tunesmith.weights import Weights
 
 pytest.importorskip("tantivy")
 SOURCE, BETTER = "Das Haus ist alt.", "The house is ancient."
@@ -38,11 +43,16 @@ def sentence(client: httpx.Client, **more: Any) -> dict[str, Any]:
     return found
 
 
+def correct(client: httpx.Client, translation: str) -> None:
+    sent = client.post("/v1/feedback", json={"source": SOURCE, "translation": translation})
+    assert sent.status_code == 201, sent.text
+
+
 def ids(client: httpx.Client, wanted: set[int]) -> bool:
     """Return whether exactly these corrections are neighbours, soon."""
     for _ in range(200):
-        near = {each["id"] - FIRST for each in sentence(client)["neighbours"]}
-        if {each for each in near if each >= 0} == wanted:
+        near = {each["feedback"] for each in sentence(client)["neighbours"]}
+        if near - {None} == wanted:
             return True
         time.sleep(0.05)
     return False
@@ -64,7 +74,7 @@ def test_a_correction_is_an_example_until_it_is_taken_back(
         assert sentence(client)["neighbours"][0]["similarity"] == pytest.approx(1.0)
     # A restart keeps it; what the index lost in between is added again.
     other = Index.open(index)
-    other.remove([FIRST + sent["id"]])
+    assert other.remove([example_of(sent["id"], SOURCE, BETTER)]) == 1
     other.close()
     with serving(settings) as served, served.client(token) as client:
         assert ids(client, {sent["id"]})
@@ -142,3 +152,102 @@ def test_a_correction_that_the_index_cannot_take_is_kept(
     blocked.rmdir()
     with serving(settings) as served, served.client(token) as client:
         assert ids(client, {sent.json()["id"]})
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+def test_the_index_follows_the_store_though_the_client_hung_up(
+    model: Path, index: Path, tmp_path: Path, method: str
+) -> None:
+    store = tmp_path / "store"
+    token = token_of(store, "review")
+    body = {"source": SOURCE, "translation": BETTER}
+    with serving(Settings(Paths(model, store=store, local=index))) as served:
+        assert served.service.store is not None
+        with served.client(token) as client:
+            client.post(
+                "/v1/feedback", json={"source": SOURCE, "translation": "The house is aged."}
+            )
+            assert ids(client, {1})
+            # The change is being written when the client hangs up.
+            begun, written = threading.Event(), threading.Event()
+            submit = served.service.store.writer.submit
+
+            def held(write: Any) -> Any:
+                def slow(base: Any) -> Any:
+                    begun.set()
+                    assert written.wait(30)
+                    return write(base)
+
+                return submit(slow)
+
+            served.service.store.writer.submit = held  # type: ignore[method-assign]
+            with served.client(token) as hasty, ThreadPoolExecutor(1) as pool:
+                path = "/v1/feedback" if method == "POST" else "/v1/feedback/1"
+                content = body if method == "POST" else None
+
+                def send() -> None:
+                    with pytest.raises(httpx.ReadTimeout):
+                        hasty.request(method, path, json=content, timeout=0.5)
+
+                sent = pool.submit(send)
+                assert begun.wait(30)
+                sent.result()
+            while "tunesmith_hung_up_total 1.0" not in client.get("/metrics").text:
+                time.sleep(0.01)
+            written.set()
+            assert ids(client, {1, 2} if method == "POST" else set())
+
+
+def test_what_is_approved_twice_is_one_example(model: Path, index: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    token = token_of(store, "review")
+    settings = Settings(Paths(model, store=store, local=index))
+    with serving(settings) as served, served.client(token) as client:
+        correct(client, BETTER)
+        for action in ("approve", "approve", "undo", "undo", "approve"):
+            assert client.post(f"/v1/feedback/1/{action}").status_code == 200
+        assert ids(client, {1})
+        assert "tunesmith_index_errors_total 0.0" in client.get("/metrics").text
+
+
+def test_an_index_that_was_used_with_another_store_is_put_right(
+    model: Path, index: Path, tmp_path: Path
+) -> None:
+    rules, nobody = Feedback(), Token(None, "", "write")
+    for name, better in (("one", BETTER), ("two", "The house is aged.")):
+        with Store(tmp_path / name, 10) as store:
+            store.add(SOURCE, better, None, nobody, [], rules).result()
+        settings = Settings(Paths(model, store=tmp_path / name, local=index))
+        with serving(settings) as served, served.client() as client:
+            (near,) = [each for each in sentence(client)["neighbours"] if each["feedback"]]
+            assert near["feedback"] == 1
+            assert near["references"][0].split()[-2] == better.split()[-1][:-1]
+
+
+def test_a_reload_takes_new_weights_with_an_index_that_was_built_with_them(
+    model: Path, index: Path, tmp_path: Path
+) -> None:
+    weights, store = tmp_path / "w.toml", tmp_path / "store"
+    own = Model.load(model).translator().weights
+    base = {name: value for name, value in own.items() if name != "given"}
+    Weights(base).save(weights)
+    token = token_of(store, "review")
+    settings = Settings(Paths(model, weights, store=store, local=index))
+    with serving(settings) as served, served.client(token) as client:
+        correct(client, BETTER)
+        assert ids(client, {1})
+        new = Weights({name: 2 * value for name, value in base.items()})
+        new.save(weights)
+        assert client.post("/v1/reload").status_code == 500
+        translator = Model.load(model).translator(new)
+        pairs = PAIRS[4:8]
+        Index.build(tmp_path / "new", translator, *zip(*pairs, strict=True), k=20).close()
+        index.rename(tmp_path / "old")
+        (tmp_path / "new").rename(index)
+        assert client.post("/v1/reload").json()["changed"] is True
+        # Corrections are examples of the new index.
+        assert ids(client, {1})
+        client.post("/v1/feedback", json={"source": SOURCE, "translation": "The house is aged."})
+        assert ids(client, {1, 2})
+        near = {each["source"] for each in sentence(client)["neighbours"]}
+        assert near >= {"Hier ist das Haus ."} and "Das Buch ist alt ." not in near

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -229,3 +230,31 @@ def test_a_reload_changes_the_weights_and_drops_no_request(model: Path, tmp_path
         stop.set()
         thread.join()
         assert set(codes) == {200}
+
+
+def test_a_request_ends_with_the_model_that_it_began_with(model: Path, tmp_path: Path) -> None:
+    weights, store = tmp_path / "w.toml", tmp_path / "store"
+    own = Model.load(model).translator().weights
+    base = {name: value for name, value in own.items() if name != "given"}
+    Weights(base).save(weights)
+    token = token_of(store, "review")
+    with serving(Settings(Paths(model, weights=weights, store=store))) as served:
+        before = all_about(served, OLD)[0]["score"]
+        gate, entered = threading.Event(), threading.Event()
+        translate = served.service.batcher._translate
+
+        def held(lines: Any, way: Any) -> Any:
+            entered.set()
+            assert gate.wait(30)
+            return translate(lines, way)
+
+        served.service.batcher._translate = held
+        with ThreadPoolExecutor(1) as pool, served.client(token) as client:
+            found = pool.submit(all_about, served, "\n".join([OLD] * 30))
+            assert entered.wait(30)
+            Weights({name: 2 * value for name, value in base.items()}).save(weights)
+            assert client.post("/v1/reload").json()["changed"] is True
+            gate.set()
+            scores = [each["score"] for each in found.result()]
+        assert scores == pytest.approx([before] * 30)
+        assert all_about(served, OLD)[0]["score"] == pytest.approx(2 * before)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from rich.logging import RichHandler
@@ -109,7 +111,7 @@ def serve(
         int, o.option("--max-queue", "N", "Sentences that wait for a thread.", LIMITS, min=1)
     ] = 5000,
     max_seconds: Annotated[
-        float, o.option("--max-seconds", "S", "Time for a request.", LIMITS, min=0.1)
+        float, o.option("--max-seconds", "S", "Time for a request.", LIMITS, min=0.1, max=86400)
     ] = 30.0,
     batch: Annotated[
         int, o.option("--batch", "N", "Most sentences translated at once.", LIMITS, min=1)
@@ -141,6 +143,12 @@ def serve(
         raise InputError(
             "--memory, --open-feedback and --private need a store", remedy="give --store DIR"
         )
+    if feedback == "review" and store is None:
+        raise InputError("--feedback review needs a store", remedy="give --store DIR")
+    if method is not None and local is None:
+        raise InputError("--method belongs to --local", remedy="give --local INDEX")
+    origins = tuple(map(_origin, allow_origin or ()))
+    names = tuple(map(_name, allow_host or ()))
     settings = Settings(
         Paths(model, weights, kind, o.numbers(search), local, method, store),  # type: ignore[arg-type]
         Limits(
@@ -156,9 +164,9 @@ def serve(
         Feedback(accept=feedback == "accept", memory=memory, open=open_feedback, rate=rate),
         Access(
             private=private,
-            origins=tuple(allow_origin or ()),
+            origins=origins,
             # Only names of this machine: a page elsewhere must not reach it under another name.
-            hosts=(*LOOPBACK, host, *(allow_host or ())) if here or allow_host else None,
+            hosts=(*LOOPBACK, host.lower(), *names) if here or names else None,
         ),
         threads,
     )
@@ -196,7 +204,29 @@ def serve(
     note("stopped")
 
 
+def _origin(text: str) -> str:
+    """Return an origin as browsers send it; raise if it is none."""
+    parts = urlsplit(text)
+    if text != "*" and not (parts.scheme and parts.netloc and parts.path in ("", "/")):
+        raise InputError(
+            f"--allow-origin {text} is no origin", remedy="write it as https://example.org"
+        )
+    return text if text == "*" else f"{parts.scheme}://{parts.netloc}".lower()
+
+
+def _name(text: str) -> str:
+    """Return a host's name as requests are compared with it; raise if it is none."""
+    if "/" in text or text.rpartition(":")[2].isdigit():
+        raise InputError(
+            f"--allow-host {text} is no name of a host",
+            remedy="write the name only, as example.org: any port is allowed",
+        )
+    return text.lower()
+
+
 def _log() -> None:
     """Send what the service and the server report to standard error."""
     handler = RichHandler(console=err, show_path=False, rich_tracebacks=False)
+    # A second Ctrl-C cancels requests: that is no failure.
+    handler.addFilter(lambda each: not (each.exc_info and each.exc_info[0] is CancelledError))
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])

@@ -50,7 +50,11 @@ def application(service: Service) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
+        try:
+            yield
+        except asyncio.CancelledError:
+            # A second SIGINT waits for nothing.
+            return
         await asyncio.to_thread(service.close)
 
     described = openapi.document(service, OPERATIONS)
@@ -160,7 +164,11 @@ def _chosen(endpoints: dict[str, Endpoint]) -> Any:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {404: "there is nothing here: GET /docs lists what there is", 405: "another method"}
+    allowed = (error.headers or {}).get("Allow", "another method")
+    known = {
+        404: "there is nothing here: GET /docs lists what there is",
+        405: f"{request.method} is not possible here: use {allowed}",
+    }
     message = known.get(error.status_code, str(error.detail))
     code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "bad_request")
     deepl = request.url.path.startswith("/v2/")

@@ -14,6 +14,8 @@ from tunesmith.errors import InputError
 from tunesmith.serve.settings import RequestError, busy
 
 Found = TypeVar("Found")
+Way = TypeVar("Way")
+"""How sentences are translated; only sentences with an equal one are put into one batch."""
 SLICE = 0.005
 """Seconds that a batch may take, more or less. All answers of a batch wait for its last sentence:
 16 sentences of 10 ms each would hold back the first answer for 160 ms."""
@@ -23,7 +25,7 @@ NEWS = 0.2
 
 @dataclass(frozen=True)
 class How:
-    """How sentences are translated; only sentences with the same are put into one batch."""
+    """What is wanted of translations."""
 
     details: int = 0
     """The number of derivations that are wanted."""
@@ -32,11 +34,11 @@ class How:
 
 
 @dataclass(eq=False)
-class Ticket(Generic[Found]):
+class Ticket(Generic[Way, Found]):
     """The sentences of one request."""
 
     lines: Sequence[str]
-    how: How
+    how: Way
     future: Future[list[Found]]
     results: list[Any] = field(default_factory=list)
     given: int = 0
@@ -50,7 +52,7 @@ class Ticket(Generic[Found]):
         self.results = [None] * len(self.lines)
 
 
-class Batcher(Generic[Found]):
+class Batcher(Generic[Way, Found]):
     """Threads that take sentences from a queue, one of each request in turn.
 
     A worker takes its share of what waits, but no more than `batch` sentences and no more than it
@@ -61,7 +63,7 @@ class Batcher(Generic[Found]):
 
     def __init__(
         self,
-        translate: Callable[[Sequence[str], How], Sequence[Found]],
+        translate: Callable[[Sequence[str], Way], Sequence[Found]],
         *,
         workers: int,
         batch: int,
@@ -75,7 +77,7 @@ class Batcher(Generic[Found]):
         self._each: float | None = None
         """Seconds that a sentence took lately; None before the first."""
         self._observe = observe
-        self._tickets: deque[Ticket[Found]] = deque()
+        self._tickets: deque[Ticket[Way, Found]] = deque()
         self._changed = Condition()
         self._open = True
         self.waiting = 0
@@ -87,9 +89,9 @@ class Batcher(Generic[Found]):
         for thread in self._threads:
             thread.start()
 
-    def submit(self, lines: Sequence[str], how: How) -> Ticket[Found]:
+    def submit(self, lines: Sequence[str], how: Way) -> Ticket[Way, Found]:
         """Queue the sentences of a request; raise if too many wait."""
-        ticket: Ticket[Found] = Ticket(lines, how, Future())
+        ticket: Ticket[Way, Found] = Ticket(lines, how, Future())
         if not lines:
             ticket.future.set_result([])
             return ticket
@@ -107,7 +109,7 @@ class Batcher(Generic[Found]):
             self._changed.notify(min(len(lines), self._workers))
         return ticket
 
-    def cancel(self, ticket: Ticket[Found]) -> None:
+    def cancel(self, ticket: Ticket[Way, Found]) -> None:
         """Forget the sentences of a request that no worker has taken."""
         with self._changed:
             if ticket in self._tickets:
@@ -123,7 +125,7 @@ class Batcher(Generic[Found]):
         for thread in self._threads:
             thread.join()
 
-    def _take(self) -> list[tuple[Ticket[Found], int]]:
+    def _take(self) -> list[tuple[Ticket[Way, Found], int]]:
         """Return sentences that are translated in the same way, none at the end."""
         with self._changed:
             while self._open and not self._tickets:
@@ -133,7 +135,7 @@ class Batcher(Generic[Found]):
             # Leave the other workers their share.
             size = min(self._batch, -(-self.waiting // self._workers), self._quick())
             how = self._tickets[0].how
-            taken: list[tuple[Ticket[Found], int]] = []
+            taken: list[tuple[Ticket[Way, Found], int]] = []
             passed = 0
             while self._tickets and len(taken) < size and passed < len(self._tickets):
                 ticket = self._tickets.popleft()
@@ -169,7 +171,7 @@ class Batcher(Generic[Found]):
                 self._give(ticket, place, answer)
             self._observe(len(taken), perf_counter() - begun)
 
-    def _answers(self, taken: list[tuple[Ticket[Found], int]]) -> list[Found | BaseException]:
+    def _answers(self, taken: list[tuple[Ticket[Way, Found], int]]) -> list[Found | BaseException]:
         lines = [ticket.lines[place] for ticket, place in taken]
         how = taken[0][0].how
         # A panic of the core is no Exception, and must not end the worker either.
@@ -180,7 +182,7 @@ class Batcher(Generic[Found]):
                 return [error]
         return [each for one in taken for each in self._answers([one])]
 
-    def _give(self, ticket: Ticket[Found], place: int, found: Found | BaseException) -> None:
+    def _give(self, ticket: Ticket[Way, Found], place: int, found: Found | BaseException) -> None:
         with self._changed:
             ticket.results[place] = found
             ticket.done += 1

@@ -34,10 +34,8 @@ async def send(service: Service, call: Call) -> Reply:
         reasons, engine.expected, engine.translator, source, translation, rules
     )
     added = _store(service).add(source, translation, body.get("suggestion"), call.token, why, rules)
-    made = await asyncio.wrap_future(added)
+    made = await asyncio.wrap_future(service.followed(added))
     service.measures.feedback.labels(made.status).inc()
-    if made.status == "accepted":
-        service.index(made, made.id)
     return Reply(made.described(), 201, headers={"Location": f"/v1/feedback/{made.id}"})
 
 
@@ -70,18 +68,18 @@ async def undo(service: Service, call: Call) -> Reply:
 async def take_back(service: Service, call: Call) -> Reply:
     """Delete a correction."""
     number = _own(service, call).id
-    if not await asyncio.wrap_future(_store(service).remove(number)):
+    removed = service.followed(_store(service).remove(number), number)
+    if not await asyncio.wrap_future(removed):
         raise _absent(number)
-    service.index(None, number)
     return Reply(None, 204)
 
 
 async def _change(service: Service, call: Call, status: Status) -> Reply:
     number = _own(service, call).id
-    changed = await asyncio.wrap_future(_store(service).change(number, status))
+    change = service.followed(_store(service).change(number, status), number)
+    changed = await asyncio.wrap_future(change)
     if changed is None:
         raise _absent(number)
-    service.index(changed, number)
     return Reply(changed.described())
 
 
@@ -98,7 +96,7 @@ def _absent(number: int) -> RequestError:
     return RequestError(404, "no_correction", f"there is no correction {str(number)[:20]}")
 
 
-_ONE: dict[str, Any] = {"response": "Correction"}
+_ONE: dict[str, Any] = {"response": "Correction", "late": "GET /v1/feedback shows what is kept"}
 OPERATIONS = (
     Operation(
         *("POST", "/v1/feedback", send, "Send a correction; 201 when it is on the disk"),
@@ -110,6 +108,7 @@ OPERATIONS = (
     Operation(
         *("GET", "/v1/feedback", index, "List corrections, newest first", "Corrections"),
         scope="write",
+        late="ask for fewer",
         query={
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
             "before": ID,
@@ -131,5 +130,6 @@ OPERATIONS = (
         *("DELETE", "/v1/feedback/{id:int}", take_back, "Take a correction back", None),
         scope="write",
         status=204,
+        late="GET /v1/feedback shows what is kept",
     ),
 )

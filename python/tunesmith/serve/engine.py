@@ -20,7 +20,7 @@ from tunesmith.spaces.reading import read_weights
 from tunesmith.training.model import read_model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Engine:
     """A loaded model. Requests that began with one end with it, whatever is loaded meanwhile."""
 

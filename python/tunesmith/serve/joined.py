@@ -1,7 +1,8 @@
 """The service's use of local training: the index of examples, joined with the store of feedback.
 
-Feedback is true in the store. The index holds the accepted corrections under numbers of their own;
-at the start the two are compared, and only differences are added or removed.
+Feedback is true in the store. The index holds the accepted corrections as examples whose numbers
+are made of the correction's number and text, so that an index that was used with another store is
+recognised. At the start store and index are compared, and only differences are added or removed.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ from tunesmith.decode.translation import Translator
 from tunesmith.errors import InputError
 from tunesmith.local import Index, Local, LocalTranslation, LocalTranslator
 from tunesmith.local.translating import UNCHANGED, LocalWeights
+from tunesmith.serve.examples import correction_of, example_of
 from tunesmith.serve.spans import Answer
 
 log = logging.getLogger("tunesmith.serve")
-FIRST = 1 << 40
-"""Examples of feedback have numbers from here on; the number of the correction is added."""
 
 
 class Joined:
@@ -27,6 +27,8 @@ class Joined:
     def __init__(self, index: Index, translator: Translator, local: Local) -> None:
         self._index, self._translator, self._chosen = index, translator, local
         self._local = LocalTranslator(translator, index, local)
+        # The examples of corrections.
+        self._held = {number: each for each in index.ids if (number := correction_of(each))}
         self.unread = 0
         """Sentences that got the common weights because their examples could not be read."""
 
@@ -37,9 +39,18 @@ class Joined:
         return cls(Index.open(folder, translator), translator, local)
 
     def again(self, translator: Translator) -> Joined:
-        """Return the same index with a model that was loaded again; raise if it is another."""
+        """Return the index for a model that was loaded again; raise if they do not fit.
+
+        An index that was built again is opened; the old one is then closed by the caller.
+        """
+        if not self._index.is_current():
+            return Joined(Index.open(self._index.folder, translator), translator, self._chosen)
         self._index.check(translator)
         return Joined(self._index, translator, self._chosen)
+
+    def shares(self, other: Joined | None) -> bool:
+        """Return whether another one uses the same open index."""
+        return other is not None and self._index is other._index
 
     def close(self) -> None:
         """Let others write the index."""
@@ -63,22 +74,34 @@ class Joined:
             self.unread += 1
             return UNCHANGED
 
+    def compare(self, wanted: Mapping[int, tuple[str, str]]) -> None:
+        """Hold these corrections, by number: source and translation; and no others."""
+        kept = {number: example_of(number, *pair) for number, pair in wanted.items()}
+        if gone := [number for number, each in self._held.items() if kept.get(number) != each]:
+            self.remove(gone)
+        if missing := {number: pair for number, pair in wanted.items() if number not in self._held}:
+            self.add(missing)
+
     def add(self, corrections: Mapping[int, tuple[str, str]]) -> None:
-        """Add accepted corrections by number: source and translation."""
-        self._index.add(
+        """Add accepted corrections by number; those that are there are passed over."""
+        new = {number: pair for number, pair in corrections.items() if number not in self._held}
+        made = {number: example_of(number, *pair) for number, pair in new.items()}
+        added = self._index.add(
             self._translator,
-            [source for source, _ in corrections.values()],
-            [[translation] for _, translation in corrections.values()],
-            [FIRST + number for number in corrections],
+            [source for source, _ in new.values()],
+            [[translation] for _, translation in new.values()],
+            list(made.values()),
         )
+        # A correction without a word of the model makes no example.
+        there = set(added)
+        self._held |= {number: each for number, each in made.items() if each in there}
 
     def remove(self, numbers: Sequence[int]) -> None:
         """Remove corrections by number; those that are not there are passed over."""
-        self._index.remove([FIRST + number for number in numbers])
-
-    def held(self) -> set[int]:
-        """Return the numbers of corrections in the index."""
-        return {number - FIRST for number in self._index.ids if number >= FIRST}
+        there = [number for number in numbers if number in self._held]
+        self._index.remove([self._held[number] for number in there])
+        for number in there:
+            del self._held[number]
 
 
 def _answer(found: LocalTranslation, translator: Translator) -> Answer:

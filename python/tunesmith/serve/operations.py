@@ -29,6 +29,8 @@ ROUTE = "tunesmith.route"
 """Where the scope of a request keeps the path of its operation."""
 # The connection of a request that was not read to its end cannot be used again.
 UNREAD = (408, 413, 503)
+# Bytes of a body that is checked in a thread, so that other requests need not wait.
+LARGE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class Operation:
     media: str = JSON
     deepl: bool = False
     """Whether errors have DeepL's shape."""
+    late: str = "send fewer sentences"
+    """What to do if the answer is not ready in time."""
 
 
 class Endpoint:
@@ -129,7 +133,7 @@ class Endpoint:
             raise RequestError(
                 504,
                 "out_of_time",
-                f"the answer was not ready within {limit:g} seconds: send fewer sentences",
+                f"the answer was not ready within {limit:g} seconds: {self.operation.late}",
             )
         finally:
             work.cancel()
@@ -151,7 +155,9 @@ class Endpoint:
             token = self._token(key) if isinstance(key, str) else None
         if token is None:
             raise _no_token(f"a token to {operation.scope} is needed")
-        if operation.request is not None:
+        if operation.request is not None and len(content) > LARGE:
+            await asyncio.to_thread(check, body, self._validator)
+        elif operation.request is not None:
             check(body, self._validator)
         return Call(token, body, request.path_params, self._asked(request), begun)
 

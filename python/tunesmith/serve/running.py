@@ -63,6 +63,8 @@ OPERATIONS = (
     Operation("GET", "/ready", ready, "Whether requests are answered", "Ready", scope="none"),
     Operation("GET", "/metrics", figures, "Figures for Prometheus", None, media="text/plain"),
     Operation(
-        *("POST", "/v1/reload", reload, "Load model and weights again", "Reloaded"), scope="review"
+        *("POST", "/v1/reload", reload, "Load model and weights again", "Reloaded"),
+        scope="review",
+        late="the reload goes on, and /ready shows the new model when it is done",
     ),
 )

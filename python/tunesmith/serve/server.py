@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tunesmith.errors import InputError
 from tunesmith.serve.settings import Limits
@@ -64,6 +68,7 @@ def serve(
     """Answer requests until SIGINT or SIGTERM; requests that were begun are answered first."""
     config = uvicorn.Config(
         app,
+        http=partial(_Connection, seconds=limits.seconds),  # type: ignore[arg-type]
         log_config=None,
         access_log=False,
         server_header=False,
@@ -74,6 +79,50 @@ def serve(
         h11_max_incomplete_event_size=HEAD,
     )
     _Server(config, started).run([listening])
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed if it neither sends a request nor takes an answer in time.
+
+    From the first byte of a body to the answer, the application looks at the time.
+    """
+
+    def __init__(self, *args: Any, seconds: float, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._seconds = seconds
+        self._late: asyncio.TimerHandle | None = None
+        self._unsent = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait until the answer is taken, and for the next request."""
+        super().on_response_complete()
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._late = self.loop.call_later(self._seconds, self._look)
+
+    def _look(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            return
+        if 0 < self.transport.get_write_buffer_size() < self._unsent:
+            # A slow client that still takes its answer.
+            self._wait()
+        else:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from tunesmith.errors import InputError
 from tunesmith.serve.batching import Batcher, How
@@ -22,6 +22,7 @@ from tunesmith.serve.store import Correction, Store
 from tunesmith.serve.text import Pieces, cut, from_html, to_html
 
 log = logging.getLogger("tunesmith.serve")
+Changed = TypeVar("Changed")
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,10 @@ class Service:
             self.store = Store(settings.paths.store, limits.writes)
         # One thread changes the index, in the order of the changes in the store.
         self._indexing = ThreadPoolExecutor(1, "index")
-        self._reloading = False
+        self._reloading: Future[dict[str, Any]] | None = None
         self.measures = Measures(self._figures)
-        self.batcher: Batcher[Answer] = Batcher(
-            lambda lines, how: self.engine.translate(lines, how),
+        self.batcher: Batcher[tuple[Engine, How], Answer] = Batcher(
+            lambda lines, way: way[0].translate(lines, way[1]),
             workers=settings.workers or os.cpu_count() or 1,
             batch=limits.batch,
             queue=limits.queue,
@@ -111,6 +112,9 @@ class Service:
     def close(self) -> None:
         """Finish what was begun: translations, writes, changes of the index."""
         self.batcher.close()
+        # What is written to the store is brought into the index.
+        if self.store is not None:
+            self.store.writer.close()
         self._indexing.shutdown()
         if self.engine.local is not None:
             self.engine.local.close()
@@ -126,7 +130,7 @@ class Service:
         memory: bool = True,
     ) -> tuple[list[Text], float]:
         """Return texts translated, and the seconds that they waited for a worker."""
-        limits = self.settings.limits
+        limits, engine = self.settings.limits, self.engine
         known: list[tuple[int, str] | None] = [None] * len(texts)
         memory = memory and self.settings.feedback.memory and self.store is not None
         if memory and not html:
@@ -150,7 +154,7 @@ class Service:
         sources = [from_html(s) if html else s for each in cuts for s in each.sentences]
         known = self._remembered(sources) if memory else [None] * total
         asked = [source for source, found in zip(sources, known, strict=True) if found is None]
-        answers, waited = await self._answers(asked, how)
+        answers, waited = await self._answers(asked, engine, how)
         self.measures.memory.inc(total - len(asked))
         rest = iter(answers)
         sentences = iter(
@@ -164,8 +168,10 @@ class Service:
         made = [Text(each, [next(sentences) for _ in each.sentences], html) for each in cuts]
         return made, waited
 
-    async def _answers(self, lines: Sequence[str], how: How) -> tuple[list[Answer], float]:
-        ticket = self.batcher.submit(lines, how)
+    async def _answers(
+        self, lines: Sequence[str], engine: Engine, how: How
+    ) -> tuple[list[Answer], float]:
+        ticket = self.batcher.submit(lines, (engine, how))
         try:
             return await asyncio.wrap_future(ticket.future), ticket.waited or 0.0
         except asyncio.CancelledError:
@@ -178,13 +184,30 @@ class Service:
         return self.store.remembered(sources)
 
     async def reload(self) -> dict[str, Any]:
-        """Load the files of the command line again; requests go on with the old model meanwhile."""
-        if self._reloading:
+        """Load the files of the command line again; requests go on with the old model meanwhile.
+
+        It is finished even if the client does not wait for it.
+        """
+        if self._reloading is not None and not self._reloading.done():
             raise busy("reloading", "the model is being reloaded already", 409)
-        self._reloading = True
-        begun = perf_counter()
+        self._reloading = self._indexing.submit(self._reload)
+        return await asyncio.shield(asyncio.wrap_future(self._reloading))
+
+    def _reload(self) -> dict[str, Any]:
+        """Load the files again; in the thread that changes the index."""
+        begun, old = perf_counter(), self.engine
         try:
-            engine = await asyncio.to_thread(Engine.load, self.settings.paths, self.engine.local)
+            engine = Engine.load(self.settings.paths, old.local)
+            if (engine.source, engine.target) != (old.source, old.target):
+                raise RequestError(
+                    409,
+                    "other_languages",
+                    "a model of other languages: start another service for it",
+                )
+            if old.local is not None and not old.local.shares(engine.local):
+                # Searches in it go on.
+                old.local.close()
+            self.engine = engine
         except (InputError, OSError) as error:
             log.error("reload failed: %s", error)
             raise RequestError(
@@ -192,48 +215,52 @@ class Service:
                 "reload_failed",
                 "the files cannot be loaded, and the old model goes on: see the log of the service",
             ) from None
-        finally:
-            self._reloading = False
-        if (engine.source, engine.target) != (self.engine.source, self.engine.target):
-            raise RequestError(
-                409, "other_languages", "a model of other languages: start another service for it"
-            )
-        changed = engine.fingerprint != self.engine.fingerprint
-        self.engine = engine
-        self._compare()
+        try:
+            self._compare()
+        except InputError:
+            # The store has them: the next reload or start adds what is missing.
+            log.exception("the index could not be compared with the store")
+            self.measures.index_errors.inc()
+        changed = engine.fingerprint != old.fingerprint
         return {"model": engine.fingerprint, "changed": changed, "seconds": perf_counter() - begun}
 
-    def index(self, change: Correction | None, number: int) -> None:
+    def followed(self, change: Future[Changed], number: int | None = None) -> Future[Changed]:
+        """Bring a change of the store into the index, also if its client does not wait for it.
+
+        Without its number, the change is a new correction.
+        """
+        change.add_done_callback(lambda done: self._follow(done, number))
+        return change
+
+    def _follow(self, done: Future[Any], number: int | None) -> None:
+        # Called in the thread of the writer, in the order of the changes on disk.
+        if done.cancelled() or done.exception() is not None or not done.result():
+            return
+        found = done.result()
+        change = found if isinstance(found, Correction) else None
+        changed = number if change is None else change.id
+        assert changed is not None
+        self._indexing.submit(self._index, changed, change)
+
+    def _index(self, number: int, change: Correction | None) -> None:
         """Bring a changed correction into the index, or out of it."""
         local = self.engine.local
         if local is None:
             return
-        accepted = change is not None and change.status == "accepted"
-        pair = (change.source, change.translation) if change is not None else ("", "")
-
-        def work() -> None:
-            try:
-                if accepted:
-                    local.add({number: pair})
-                else:
-                    local.remove([number])
-            except Exception:
-                # The store has it: the next start adds what is missing.
-                log.exception("correction %d: the index could not be changed", number)
-                self.measures.index_errors.inc()
-
-        self._indexing.submit(work)
+        try:
+            if change is not None and change.status == "accepted":
+                local.add({number: (change.source, change.translation)})
+            else:
+                local.remove([number])
+        except Exception:
+            # The store has it: the next start adds what is missing.
+            log.exception("correction %d: the index could not be changed", number)
+            self.measures.index_errors.inc()
 
     def _compare(self) -> None:
         """Add to the index what only the store has, and remove what only the index has."""
-        local = self.engine.local
-        if local is None or self.store is None:
-            return
-        wanted, held = self.store.accepted(), local.held()
-        if gone := sorted(held - wanted.keys()):
-            local.remove(gone)
-        if missing := {number: pair for number, pair in wanted.items() if number not in held}:
-            local.add(missing)
+        if self.engine.local is not None and self.store is not None:
+            self.engine.local.compare(self.store.accepted())
 
     def _figures(self) -> dict[str, tuple[str, float]]:
         figures = {

@@ -9,6 +9,7 @@ from typing import Any
 from tunesmith._core import Derivation, Step
 from tunesmith.decode.translation import Translation, Translator
 from tunesmith.local import Neighbour
+from tunesmith.serve.examples import correction_of
 
 JOINERS = "￭▁"
 
@@ -161,7 +162,9 @@ class Answer:
                 }
                 for each, parts in zip(found.derivations[:nbest], lists, strict=False)
             ],
-            "neighbours": [asdict(each) for each in self.neighbours],
+            "neighbours": [
+                {**asdict(each), "feedback": correction_of(each.id)} for each in self.neighbours
+            ],
             "moved": dict(self.moved),
             "seconds": {"decoding": found.seconds, **self.seconds},
         }
