@@ -187,7 +187,8 @@ PAPERS: dict[str, Paper] = {
             "mert": Settings(space="forest"),
         },
         "The number of passes and which of them counts: 20, the best on the tuning set. How large "
-        "a gain in context is: times the number of sentences.",
+        "a gain in context is: times the number of sentences. The context of a pass follows its "
+        "translations, where the paper's is that of the pass before.",
     ),
     "cherry2012": Paper(
         "Cherry & Foster 2012, Batch tuning strategies for statistical machine translation",
@@ -254,12 +255,15 @@ PAPERS: dict[str, Paper] = {
             "sa-mert": _liu(_MERT),
             "sa-mira": _liu(_KBMIRA, 25),
             "sa-pro": _liu({"shorter": 10, **_MOSES_PRO}, 25),
-            "maxforce": Settings(options={"update": "max-violation"}, search=_liu({}).search),
+            "maxforce": Settings(
+                options={"update": "max-violation"}, keep="last", search=_liu({}).search
+            ),
             "mert": _liu(_MERT),
             "kbmira": _liu(_KBMIRA, 25),
             "pro": _liu(_MOSES_PRO, 25),
         },
-        "The length of lists, which is that of Moses; what bins are ranked by (--ranked).",
+        "The length of lists, which is that of Moses; what bins are ranked by (--ranked). Its "
+        "BLEU has the average length of references: --metric bleu:length=average.",
     ),
 }
 

@@ -230,9 +230,9 @@ def kbmira(
     lists that gains 0.2 BLEU in tuning and loses nothing on held-out folds. The model's best goes
     to the background, there the hope (`history=oracle`). The average is that of a pass, there that
     of all updates since the first (`average=updates`). The background begins at the mean of the
-    first-ranked hypotheses, there at 1 for each count, and follows every sentence, there only those
-    whose hope gains more than the fear. Gains are multiplied by the length of sources, there of
-    references.
+    first-ranked hypotheses, there at 1 for each count; it decays with what was added, there before;
+    and it follows every sentence, there only those whose hope gains more than the fear. Gains are
+    multiplied by the length of sources, there of references.
 
     >>> kbmira(c=0.01, history="oracle", average="updates").schedule.average
     'updates'
@@ -382,6 +382,8 @@ def mira(
     the weights of 20 (`--regime shards=20,mix=1`); what is proposed is the average of all steps
     (`average=none`); sentences are shuffled (`shuffle=false`); gains in context are multiplied by
     the number of sentences, and their context comes from the weights that the last pass proposed.
+    With `average=none` a sentence's translation in this pass takes the place of that in the
+    context, which the paper leaves alone until the pass has ended.
 
     >>> mira(c=0.01, spread=0, normalise=False, average="none", shuffle=False).learner.spread
     0
@@ -438,11 +440,13 @@ def mira_hildreth(
     `stop` ends when in three passes no weight moved by more (Moses used 0.01). `learner=perceptron`
     has neither `c` nor `scale_update`; its `rate` is 0.01, MIRA's 1, unless another is given.
 
-    Hasler, Haddow & Koehn 2011. Deviations: scale and units as in `mira`; C (`c=0.01`); gains in
-    the context of the corpus (`gain=sentence`); sentences are shuffled (`shuffle=false`); the
-    average is that of all passes (`average=epoch`); training does not stop early (`stop=0.01`); one
-    learner sees all sentences (`--regime shards=8,mix=5`); the tuning text chooses the weights
-    (`--keep heldout`); start weights are the model's own, in the paper all of them are 0.1.
+    Hasler, Haddow & Koehn 2011. Deviations: hopes and fears are the best of one list or forest of
+    the decoder, which in the paper searches for each of them; pairs whose y+ is not the better one
+    are left out; scale and units as in `mira`; C (`c=0.01`); gains in the context of the corpus
+    (`gain=sentence`); sentences are shuffled (`shuffle=false`); the average is that of all passes
+    (`average=epoch`); training does not stop early (`stop=0.01`); one learner sees all sentences
+    (`--regime shards=8,mix=5`); the tuning text chooses the weights (`--keep heldout`); start
+    weights are the model's own, in the paper all of them are 0.1.
 
     >>> mira_hildreth(c=0.01, gain="sentence", average="epoch", stop=0.01).schedule.stop
     0.01
@@ -609,7 +613,10 @@ def rm_cp(
     Sets for the margin and for the upper and the lower bound; each is optimised in turn until the
     weights stop changing. Scale and bounds are those of `rm`.
 
-    Eidelman, Marton & Resnik 2013. Deviations: those of `rm`.
+    Eidelman, Marton & Resnik 2013. Deviations: those of `rm`; a bound's set has a mass of D to
+    spend, as its slack in eq. 4 asks, where the paper's Algorithm 2 names no limit; a bound is
+    added if it is violated by more than those that are there, where Algorithm 1 compares it with
+    nothing.
 
     >>> rm_cp(bound=1.0, spread=0).learner.update.max_iter
     100

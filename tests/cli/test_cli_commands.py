@@ -413,6 +413,13 @@ def test_compare_takes_several_runs_per_system(sample: Sample, outputs: list[Pat
     assert (row["p_bootstrap"] < 0.05) == (not low <= 0.0 <= high)
 
 
+def test_the_start_of_a_paper_is_said_not_to_be_that_of_lists(sample: Sample) -> None:
+    words = "rerank", "tune", *sample.dev, "--as"
+    said = " ".join(tunesmith(*words, "hasler2011", "--keep", "best").err.split())
+    assert "the paper's start (all weights 0.1) is for decoders" in said
+    assert "start" not in tunesmith(*words, "cherry2012").err.partition("oracle")[2]
+
+
 def test_compare_refuses_runs_and_names_that_are_there_twice(
     sample: Sample, outputs: list[Path]
 ) -> None:

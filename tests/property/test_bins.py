@@ -20,6 +20,7 @@ from twins.training import task_of
 from tunesmith import Bins, InputError, Pools, Weights, get_metric, tune
 from tunesmith.decode.translation import Model
 from tunesmith.learn.searchaware import SearchAware
+from tunesmith.learn.task import Tuner
 from tunesmith.presets import PRESETS, make_tuner
 from tunesmith.sources import Command, Live
 from tunesmith.spaces.bins import Partial, Ranked
@@ -248,6 +249,24 @@ def test_search_aware_presets_learn_and_resume(world: Path, tmp_path: Path, pres
         )
     with pytest.raises(InputError, match="bins"):
         tune(live(world, ranked="score"), **asked, run=tmp_path / "whole", resume=True)
+
+
+@pytest.mark.parametrize("preset", SEARCH_AWARE)
+def test_search_aware_presets_learn_from_every_bin_not_only_from_the_last(
+    world: Path, preset: str
+) -> None:
+    bins = decoded(live(world))
+    assert bins.sentences > bins.lines
+    tuner = make_tuner(preset, QUICK[preset])
+    assert isinstance(tuner, SearchAware)
+
+    def learnt(tuner: Tuner, spaces: Bins) -> list[list[float]]:
+        task, start = task_of(spaces, METRIC), spaces.vector(POOR["phrase"])
+        return [each.weights.tolist() for each in tuner.epochs(task, start, 1, None)]
+
+    found = learnt(tuner, bins)
+    assert found == learnt(tuner.tuner, bins)
+    assert found[-1] != learnt(tuner.tuner, bins.subset(bins.last.tolist()))[-1]
 
 
 @pytest.mark.parametrize("preset", SEARCH_AWARE)

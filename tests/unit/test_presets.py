@@ -171,6 +171,31 @@ def test_kbmira_can_do_as_moses_does() -> None:
     assert tuner.schedule.average == "updates"
 
 
+def test_adagrad_takes_batches_pairs_and_strengths_of_its_paper() -> None:
+    tuner: Any = make_tuner("adagrad")
+    assert (tuner.regime, tuner.k) == (Regime(batch=20), 200)
+    assert tuner.learner.selector == selectors.Pairs(5000, 0.05, 15)
+    assert tuner.learner.update == updates.AdaGrad("logistic", 0.02, 0.1, shrink="exact")
+
+
+def test_the_perceptron_of_hildreth_learns_from_losses_not_only_from_mistakes() -> None:
+    tuner: Any = make_tuner("mira-hildreth", {"learner": "perceptron"})
+    assert tuner.learner.update == updates.Perceptron(0.01, mean=True, when="loss")
+    # y+ is first, by less than the difference of the gains: the plain perceptron stops here.
+    pools = Pools.from_arrays(
+        np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), ["a", "b"], ["good", "bad"]
+    )
+    pools.set_statistics("wer", np.array([[0.0, 5.0], [4.0, 5.0]]))
+    moved = {}
+    for name, options in (("mira-hildreth", {"learner": "perceptron"}), ("perceptron", {})):
+        tuner = make_tuner(name, {**options, "gain": "sentence", "passes": 1})
+        unscaled = replace(tuner, learner=replace(tuner.learner, spread=0.0, normalise=False))
+        start = np.array([0.1, 0.0])
+        (epoch,) = unscaled.epochs(task_of(pools, "wer"), start, 1, None)
+        moved[name] = bool((epoch.weights != start).any())
+    assert moved == {"mira-hildreth": True, "perceptron": False}
+
+
 @pytest.mark.parametrize("name", ["rm", "rm-cp"])
 def test_a_relative_margin_has_every_oracle_and_prediction(name: str) -> None:
     tuner: Any = make_tuner(name, {"oracle": "MB", "prediction": "PB", "by_cost": True})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,11 @@ def test_frequent_words_come_from_the_aligned_text(model: Path) -> None:
     assert lines[-2:] == ["source\tja\t1", "target\tof\t1"]
     found = Templates(["frequent-deletions", "frequent-insertions"], folder=model)
     assert found.find(["ja", "ein"], ["of", "a"]) == {"FD:ja": 1.0, "FI:of": 1.0}
+
+
+def test_as_many_words_are_frequent_as_in_the_paper() -> None:
+    numbers = inspect.signature(write_frequent).parameters
+    assert (numbers["pairs"].default, numbers["words"].default) == (300, 150)
 
 
 def test_classes_are_read_back(model: Path) -> None:

@@ -100,9 +100,10 @@ def as_options(settings: Settings) -> list[str]:
         *(f"--set {key}={shown(value)}" for key, value in settings.options.items()),
         *(f"{key} {value}" for key, value in plain.items() if value is not None),
         *(f"--search {key}={value:g}" for key, value in settings.search.items()),
-        *([] if settings.start is None else [f"(start: {_started(settings.start)})"]),
+        *([] if settings.start is None else [f"(start: {started(settings.start)})"]),
     ]
 
 
-def _started(start: str | float) -> str:
+def started(start: str | float) -> str:
+    """Return a paper's start weights in words."""
     return "equal weights" if start == "equal" else f"all weights {start:g}"

@@ -25,6 +25,7 @@ from tunesmith.cli.console import (
     tell_skipped,
     warn,
 )
+from tunesmith.cli.presets import started
 from tunesmith.cli.verdict import show_untuned, show_verdict
 from tunesmith.engines import Engine
 from tunesmith.engines.ray import Ray
@@ -236,6 +237,11 @@ def tune(
     if heldout_reference and not heldout:
         raise InputError("--heldout-reference without --heldout", remedy="name the lists too")
     start = None if weights is None else read_weights(weights)
+    if start is None and told.start is not None:
+        note(
+            f"--as {as_}: the paper's start ({started(told.start)}) is for decoders; lists begin "
+            "with the weights that ranked them (--weights gives others)"
+        )
     ini = weights if weights is not None and weights.suffix == ".ini" else None
     if out_file is not None:
         check_copy(out_file, ini)
