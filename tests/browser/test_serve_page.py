@@ -94,6 +94,18 @@ def test_phrases_are_coloured_and_light_up_with_their_source(
             assert source.evaluate("e => getComputedStyle(e).getPropertyValue('--c')") == own
 
 
+def test_what_stands_there_is_no_alternative_to_itself(browser: Browser, served: Serving) -> None:
+    with opened(browser, served) as page:
+        translate(page, "Die Bank.")
+        page.locator("#sentences .to .has").first.click()
+        # The model's word is "the bench"; it stands there with a capital.
+        assert page.locator(".choices button").all_inner_texts() == ["the bank"]
+        page.locator(".choices button").click()
+        assert translation(page) == "The bank."
+        page.locator("#sentences .to .has").first.click()
+        assert page.locator(".choices button").all_inner_texts() == ["the bench"]
+
+
 @pytest.mark.parametrize("keyboard", [True, False])
 def test_another_translation_of_a_phrase_becomes_a_correction_and_is_taken_back(
     browser: Browser, served: Serving, keyboard: bool

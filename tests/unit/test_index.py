@@ -18,6 +18,7 @@ from twins.toy import make_world, pairs
 
 from tunesmith.decode.translation import Model, Translator
 from tunesmith.errors import InputError
+from tunesmith.files.lock import Lock
 from tunesmith.local import Index
 from tunesmith.local import index as module
 from tunesmith.local.index import FIRST_GIVEN, METRIC
@@ -297,3 +298,22 @@ def test_lines_that_teach_nothing_are_counted(tmp_path: Path, translator: Transl
     made = Index.build(tmp_path / "index", translator, ["das", "", "haus"], ["the", "x", " "], k=5)
     assert made.ids == [0] and sum(made.manifest.skipped.values()) == 2
     assert json.loads((made.folder / "index.json").read_text())["next_id"] == 3
+
+
+def test_an_index_is_opened_while_another_process_changes_it(index: Index) -> None:
+    folder = index.folder
+    index.close()
+    # As a reader finds it between two steps of a writer.
+    lock = Lock(folder, "index")
+    (folder / "words" / "meta.json").rename(folder / "meta.json")
+
+    def finish() -> None:
+        (folder / "meta.json").rename(folder / "words" / "meta.json")
+
+    writer = threading.Timer(0.3, finish)
+    writer.start()
+    try:
+        assert len(Index.open(folder)) == len(SOURCES)
+    finally:
+        writer.join()
+        lock.release()

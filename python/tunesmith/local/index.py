@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -48,6 +49,8 @@ FIRST_GIVEN = 1 << 32
 """Numbers from here on may be given by the caller of `add`."""
 WORDS = "words"
 EMPTY = "empty source or reference"
+TRIES, PAUSE = 20, 0.05
+"""How often an index is opened while another process changes it, and the seconds in between."""
 Progress = Callable[[int, int], object]
 
 
@@ -246,17 +249,27 @@ class Index:
         """
         check_search()
         path = Path(folder)
-        manifest = Manifest.load(path)
-        if manifest.building is not None:
-            done, lines = manifest.building.done, manifest.building.lines
-            raise InputError(
-                f"the index is not finished: {done:,} of {lines:,} lines were decoded",
-                str(path),
-                remedy="repeat the command that builds it: it goes on from there",
-            )
-        if translator is not None:
-            check_identity(manifest.fingerprint, identity(translator), str(path))
-        return cls(path, manifest)
+        made_with = None if translator is None else identity(translator)
+        for left in reversed(range(TRIES)):
+            manifest = Manifest.load(path)
+            if manifest.building is not None:
+                done, lines = manifest.building.done, manifest.building.lines
+                raise InputError(
+                    f"the index is not finished: {done:,} of {lines:,} lines were decoded",
+                    str(path),
+                    remedy="repeat the command that builds it: it goes on from there",
+                )
+            if made_with is not None:
+                check_identity(manifest.fingerprint, made_with, str(path))
+            try:
+                return cls(path, manifest)
+            except InputError:
+                # What another process was changing did not fit together.
+                changing = _written_now(path) or Manifest.load(path) != manifest
+                if left == 0 or not changing:
+                    raise
+                time.sleep(PAUSE)
+        raise AssertionError("unreachable")
 
     def is_current(self) -> bool:
         """Return whether the folder still holds this index; raise if it holds none."""
@@ -467,6 +480,15 @@ class Index:
                     str(self.folder),
                     remedy="open it again",
                 )
+
+
+def _written_now(folder: Path) -> bool:
+    """Return whether a process has the right to write an index."""
+    try:
+        Lock(folder, "index").release()
+    except InputError:
+        return True
+    return False
 
 
 def _check_unused(folder: Path) -> None:

@@ -108,10 +108,16 @@
     const segments = parts(found.text, found.target_words, found.target_places, found.phrases, "target");
     const whole = () => segments.map((each) => each.text).join("");
 
-    function choose(segment, button, text) {
+    // As it stands in the sentence: with a capital at the beginning, if there is one now.
+    function placed(segment, text) {
       const before = segment.text;
       const capital = before[0] !== before[0].toLowerCase() && segment === segments.find((each) => each.text.trim());
-      segment.text = capital ? text[0].toUpperCase() + text.slice(1) : text;
+      return capital ? text[0].toUpperCase() + text.slice(1) : text;
+    }
+
+    function choose(segment, button, text) {
+      const before = segment.text;
+      segment.text = placed(segment, text);
       area.value = edited ? area.value.replace(before, () => segment.text) : whole();
       button.textContent = segment.text;
       close(button);
@@ -129,7 +135,7 @@
       for (const each of target.querySelectorAll("[aria-expanded=true]")) each.setAttribute("aria-expanded", "false");
       const texts = [phrase.target_text, ...phrase.alternatives];
       choices.replaceChildren(made("p", {}, `Instead of “${segment.text}”, from “${phrase.source_text}”:`),
-        ...texts.filter((text) => text && text !== segment.text)
+        ...texts.filter((text) => text && placed(segment, text) !== segment.text)
           .map((text) => made("button", { type: "button", onclick: () => choose(segment, button, text) }, text)));
       choices.hidden = false;
       button.setAttribute("aria-expanded", "true");
