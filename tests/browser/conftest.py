@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright runs, no other test of this process may run an event
+# loop.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if importlib.util.find_spec("playwright") is None:
         pytest.skip("the Python package playwright is not installed")
