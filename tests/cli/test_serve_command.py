@@ -31,3 +31,10 @@ def test_options_that_would_do_nothing_or_harm_are_refused(
     ran = tunesmith("serve", tmp_path / "model", "--port", 0, *words)
     assert ran.code == 2 and said in " ".join(ran.err.replace("│", " ").split()), ran.err
     assert not (tmp_path / "x").exists()
+
+
+def test_a_token_of_a_new_store_says_so(tmp_path: Path) -> None:
+    first, second = (tunesmith("token", "new", "--store", tmp_path / "store") for _ in range(2))
+    assert first.code == second.code == 0
+    assert "is a new store" in " ".join(first.err.split()) and "new store" not in second.err
+    assert first.out.startswith("tsm_1_") and second.out.startswith("tsm_2_")

@@ -14,7 +14,7 @@ import typer
 from tunesmith.cli import options as o
 from tunesmith.cli.console import emit, note, out, table
 from tunesmith.errors import InputError
-from tunesmith.serve.database import FAILURES, connect, damaged, open_store
+from tunesmith.serve.database import FAILURES, FILE, connect, damaged, open_store
 from tunesmith.serve.tokens import list_tokens, new_token, revoke_token
 
 app = typer.Typer(
@@ -44,6 +44,9 @@ def new(
     if read and review:
         raise InputError("both --read and --review", remedy="give one of them")
     scope = "read" if read else "review" if review else "write"
+    # A service with another store would refuse this token.
+    if not (store / FILE).exists():
+        note(f"{store} is a new store: start the service with it (--store)")
     with _open(store, create=True) as base:
         token = new_token(base, name, scope)
     if json:
