@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from importlib import resources
@@ -348,6 +349,30 @@ def test_a_table_says_which_development_scores_are_of_another_metric(tmp_path: P
         note.startswith("tuned for another metric") and "kbmira (TER)" in note
         for note in table["notes"]
     )
+
+
+@pytest.mark.parametrize(("metric", "best"), [("ter", min), ("bleu:tokenize=none", max)])
+def test_the_best_is_the_lowest_where_lower_is_better(
+    metric: str, best: Any, tmp_path: Path
+) -> None:
+    text = BASE.replace("bleu:tokenize=none", metric).replace(
+        'baseline = "first"',
+        'sort = true\n[[tables]]\nkind = "spread"\ntitle = "Spread"\nsystems = ["kbmira"]',
+    )
+    text = text.replace('preset = "kbmira"', 'preset = "kbmira"\noptions = { c = 0.5, passes = 6 }')
+    lab = Lab(tmp_path / "out", jobs=1)
+    scores, spread = lab.run(read_recipe(written(tmp_path, text), "smoke"))["tables"]
+    means = [row["mean"][0] for row in scores["rows"]]
+    assert means[0] != means[1] and means[0] == best(means)
+    assert [row["rank"] for row in scores["rows"]] == [1, 2]
+    (found,) = (
+        entry["found"]
+        for file in lab.store.folder.glob("runs/*/found.json")
+        if (entry := json.loads(file.read_text("utf-8")))["found"]["epochs"]
+    )
+    chosen = best(found["epochs"], key=lambda epoch: epoch["score"])
+    assert len({epoch["score"] for epoch in found["epochs"]}) > 1
+    assert spread["rows"][0]["spread"] == [chosen["spread"]["mean"]]
 
 
 OWN = """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from twins import gaining, selecting, updating
@@ -11,7 +13,7 @@ from twins.training import online, passes_of, shares, task_of
 
 from tunesmith import Pools, _core
 from tunesmith.learn import selectors, updates
-from tunesmith.learn.gains import Gain
+from tunesmith.learn.gains import Gain, Kind
 from tunesmith.learn.online import Regime
 from tunesmith.learn.selectors import Selector
 
@@ -131,3 +133,8 @@ def test_state_of_a_gain_is_restored(kind: str) -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match="another learner"):
         other.restore(*(whole.state()[p] for p in ("weights", "lag", "steps", "gain", "update")))
+
+
+def test_only_gains_over_a_background_are_multiplied_by_its_length() -> None:
+    assert [Gain(kind).scale for kind in get_args(Kind)] == ["one", "background", "one"]
+    assert Gain("background", scale="length").scale == "length"
