@@ -153,8 +153,13 @@ def bitext(
     all_weights = replace(known, update_bytes=float(WEIGHT_BYTES * len(weights)))
     for count in SIMULATED:
         guess = simulate("mixing", all_weights, count, len(lines))
-        made = {"engine": f"simulated, {count:,} workers", "features": len(weights)}
-        outcome.rows.append({**made, "seconds of passes": several([guess.seconds], 0)})
+        outcome.rows.append(
+            {
+                "engine": f"simulated, {count:,} workers",
+                "features": len(weights),
+                "seconds of passes": several([guess.seconds], 0),
+            }
+        )
     size = sum(path.stat().st_size for path in model.files)
     outcome.notes.append(
         f"adagrad, templates of green2013, lists of 100. The model has {size / MB:.0f} MB, "

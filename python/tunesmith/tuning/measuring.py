@@ -26,14 +26,7 @@ def measure(
 ) -> Measurements:
     """Decode each sentence alone on one thread, and let an online tuner make one pass."""
     alone = replace(source, threads=1, k=k)
-    translator = alone.model.translator(start, alone.settings, tokenized=True)
-    seconds, size = [], 0
-    for line in alone.sources:
-        # Of the processor: others may use the machine, too.
-        began = time.process_time()
-        lists = translator.nbest([line], k, threads=1)
-        seconds.append(time.process_time() - began)
-        size += len(pickle.dumps(lists))
+    seconds, size = decode_times(alone, start, k)
     count = len(seconds)
     online = tune(
         alone, metric=metric, tuner=tuner, start=start, iterations=1, keep="last", threads=1
@@ -42,12 +35,30 @@ def measure(
         alone, "mert", metric, options={"restarts": 5}, start=start, iterations=1, threads=1
     )
     return Measurements(
-        decode_seconds=tuple(seconds),
+        decode_seconds=seconds,
         step_seconds=online.optimise_seconds / count,
         update_bytes=float(WEIGHT_BYTES * len(online.weights)),
         list_bytes=size / count,
         optimise_seconds=batch.optimise_seconds / count,
     )
+
+
+def decode_times(
+    source: Live, weights: Mapping[str, float], k: int = LIST
+) -> tuple[tuple[float, ...], int]:
+    """Return the seconds that each sentence alone takes on one thread, and the bytes of all lists.
+
+    Lists are made as a tuner gets them.
+    """
+    translator = source.model.translator(weights, source.settings, tokenized=True)
+    seconds, size = [], 0
+    for line in range(source.sentences):
+        # Of the processor: others may use the machine, too.
+        began = time.process_time()
+        found = source.found(translator, [line], k)
+        seconds.append(time.process_time() - began)
+        size += len(pickle.dumps(found))
+    return tuple(seconds), size
 
 
 def measured_run(folder: str) -> Measurements:
