@@ -26,7 +26,7 @@ from tunesmith.local.index import METRIC as KEPT_METRIC
 from tunesmith.local.manifest import Manifest, Part
 from tunesmith.local.weights import learn
 from tunesmith.metrics import Metric, get_metric
-from tunesmith.metrics.significance import compare_runs
+from tunesmith.metrics.significance import compare_both
 from tunesmith.sources import Live
 from tunesmith.spaces import Pools
 from tunesmith.training.pipeline import Training, train
@@ -414,7 +414,7 @@ def _stream(
     base = rows["local, without"]
     for name in names:
         if name != "local, without":
-            p = compare_runs(metric, [base], [rows[name]], 1000).p
+            p = compare_both(metric, [base], [rows[name]], 1000).p
             outcome.notes.append(f"{name}: p = {p:.3f} against local, without")
     outcome.notes += [
         f"{total} lines of lohelp in order, not trained on; weights tuned on captions; examples at "

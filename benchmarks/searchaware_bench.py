@@ -26,7 +26,7 @@ from tunesmith.analysis import by_beam, of_bins, of_lists
 from tunesmith.decode.translation import Model
 from tunesmith.learn.task import Task
 from tunesmith.metrics import get_metric
-from tunesmith.metrics.significance import compare_runs
+from tunesmith.metrics.significance import compare_both
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
 from tunesmith.spaces import Bins, Spaces
@@ -221,7 +221,7 @@ def main_table(setting: Setting) -> Outcome:
                     row["p"] = None
                     if several is not base:
                         both = [_all_rows(each, tests) for each in (base, several)]
-                        row["p"] = compare_runs(metric, both[0], both[1], SAMPLES).p
+                        row["p"] = compare_both(metric, both[0], both[1], SAMPLES).p
                     outcome.rows.append(row)
     outcome.notes.append(
         "development: the last bin's score on the text that was tuned on; p: approximate "
@@ -248,7 +248,7 @@ def hierarchical(setting: Setting) -> Outcome:
                 row["p"] = None
                 if preset == aware:
                     both = [_all_rows(each, tests) for each in (base, found)]
-                    row["p"] = compare_runs(metric, both[0], both[1], SAMPLES).p
+                    row["p"] = compare_both(metric, both[0], both[1], SAMPLES).p
                 row["CPU seconds"] = round(statistics.mean(each["cpu"] for each in found))
                 base = base or found
                 outcome.rows.append(row)

@@ -29,7 +29,7 @@ from benchmarks.harness import Cell, Claim, Outcome, say, timed
 from tunesmith.decode.translation import Model
 from tunesmith.learn.online import with_regime
 from tunesmith.metrics import get_metric
-from tunesmith.metrics.significance import compare_runs
+from tunesmith.metrics.significance import compare_both
 from tunesmith.presets import make_tuner
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
@@ -195,7 +195,7 @@ def tuning(setting: Setting) -> Outcome:
                 row[name.removeprefix("test_").replace("_", " ")] = _spread(
                     [run["tests"][name] for run in runs]
                 )
-            compared = compare_runs(
+            compared = compare_both(
                 metric,
                 [np.load(run["rows"])[TESTS[0]] for run in base],
                 [np.load(run["rows"])[TESTS[0]] for run in runs],
@@ -217,7 +217,7 @@ def tuning(setting: Setting) -> Outcome:
                 Claim(f"{decoder}, {preset}: BLEU above the start", mean - start, 0.5, "at least")
             )
     outcome.notes.append(
-        f"{len(seeds)} seeds: mean and standard deviation. p: approximate randomisation over all "
+        f"{len(seeds)} seeds: mean and standard deviation. p: the larger of randomisation and bootstrap over all "
         "runs of both tuners (Clark et al. 2011), BLEU on test 2016. CPU seconds of tuning alone, "
         "the decodings for the score included, one thread."
     )
