@@ -26,7 +26,9 @@ from tunesmith.spaces.bins import Partial, Ranked
 
 SpaceName = Literal["list", "forest", "bins"]
 BLOCK = 20
-"""Sentences that a worker decodes at a time."""
+"""Sentences that a worker decodes at a time, at most."""
+BLOCKS = 100
+"""Blocks of a text, at least: at the end, workers wait for the last ones."""
 DENSITY = 50.0
 """Edges of a forest that tuning sees for each word of its best string."""
 
@@ -177,7 +179,8 @@ class Live(Source):
         """Let workers decode blocks of sentences, and put these together."""
         # Once to each worker, not with each block: there may be millions.
         self._crew.ask_all(_take, [(dict(weights),)] * self._crew.size)
-        blocks = [slice(at, at + BLOCK) for at in range(0, len(self.sources), BLOCK)]
+        size = min(max(len(self.sources) // BLOCKS, 1), BLOCK)
+        blocks = [slice(at, at + size) for at in range(0, len(self.sources), size)]
         asked = [(k, self.sources[each], self.references[each]) for each in blocks]
         found = list(self._crew.map(_decode, asked))
         return type(found[0]).join(found)
