@@ -31,7 +31,7 @@ from tunesmith.spaces import Spaces
 from tunesmith.tuning import tune
 from tunesmith.tuning.measuring import WEIGHT_BYTES, decode_times, measure
 
-SENTENCES, QUICK = 200, 12
+SENTENCES, QUICK = 300, 12
 EPOCHS, TURNS, MIX = 3, 3, 20
 PREDICTED = 100
 """Sentences of the passes that are predicted: there are many of them."""

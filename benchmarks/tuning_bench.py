@@ -217,9 +217,9 @@ def tuning(setting: Setting) -> Outcome:
                 Claim(f"{decoder}, {preset}: BLEU above the start", mean - start, 0.5, "at least")
             )
     outcome.notes.append(
-        f"{len(seeds)} seeds: mean and standard deviation. p: the larger of randomisation and bootstrap over all "
-        "runs of both tuners (Clark et al. 2011), BLEU on test 2016. CPU seconds of tuning alone, "
-        "the decodings for the score included, one thread."
+        f"{len(seeds)} seeds: mean and standard deviation. p: the larger of randomisation and "
+        "bootstrap over all runs of both tuners (Clark et al. 2011), BLEU on test 2016. "
+        "CPU seconds of tuning alone, the decodings for the score included, one thread."
     )
     return outcome
 
