@@ -544,18 +544,11 @@ def _restore(
     names: list[str] | None,
 ) -> list[None]:
     if names is not None:
-        _adopt(worker, numbers, names)
+        _share(worker, numbers, 0, names)
     for learner, (weights, lag, steps, gain, update) in zip(
         _learners(worker, numbers), states, strict=True
     ):
         learner.restore(weights, lag, steps, gain, update)
-    return [None for _ in numbers]
-
-
-def _adopt(worker: Worker, numbers: Sequence[int], names: list[str]) -> list[None]:
-    for learner in _learners(worker, numbers):
-        learner.adopt(names)
-        worker.share.limit(learner)
     return [None for _ in numbers]
 
 
@@ -565,6 +558,7 @@ def _met(worker: Worker, numbers: Sequence[int], known: int) -> list[list[str]]:
 
 
 def _share(worker: Worker, numbers: Sequence[int], known: int, new: list[str]) -> list[None]:
+    """Let the learners have the same features: the first ones that all know, then these."""
     for learner in _learners(worker, numbers):
         learner.adopt(learner.names[:known] + new)
         worker.share.limit(learner)

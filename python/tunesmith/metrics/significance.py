@@ -188,12 +188,7 @@ def compare_runs(
     p is meant beside that of `bootstrap_runs`, which says why. Raise if a system has no runs or the
     numbers of sentences differ.
     """
-    if not baseline or not system:
-        raise InputError("a system without runs", remedy="give at least one run of each")
-    runs = [_matrix(metric, rows) for rows in [*baseline, *system]]
-    for rows in runs:
-        _same_sentences(runs[0], rows)
-    own = len(baseline)
+    runs, own = _runs(metric, baseline, system), len(baseline)
     left, right = _describe(metric, runs[:own], seed), _describe(metric, runs[own:], seed)
     drawn = []
     generator = np.random.default_rng(seed)
@@ -201,6 +196,18 @@ def compare_runs(
         drawn.append(_dealt(metric, runs, own, block, generator))
     p = _p_value(np.abs(np.concatenate(drawn)), abs(right.mean - left.mean))
     return RunsComparison(left, right, right.mean - left.mean, p, samples, seed)
+
+
+def _runs(
+    metric: Metric, baseline: Sequence[npt.ArrayLike], system: Sequence[npt.ArrayLike]
+) -> list[Rows]:
+    """Return the rows of all runs, those of the baseline first; raise if they do not fit."""
+    if not baseline or not system:
+        raise InputError("a system without runs", remedy="give at least one run of each")
+    runs = [_matrix(metric, rows) for rows in [*baseline, *system]]
+    for rows in runs:
+        _same_sentences(runs[0], rows)
+    return runs
 
 
 def bootstrap_runs(
@@ -221,12 +228,7 @@ def bootstrap_runs(
     equal runs, or nearly equal ones, its p is too small. Here runs do not count as sentences, so
     the larger of both p decides. Raise as `compare_runs` does.
     """
-    if not baseline or not system:
-        raise InputError("a system without runs", remedy="give at least one run of each")
-    runs = [_matrix(metric, rows) for rows in [*baseline, *system]]
-    for rows in runs:
-        _same_sentences(runs[0], rows)
-    own = len(baseline)
+    runs, own = _runs(metric, baseline, system), len(baseline)
     scores = np.stack(_resampled(metric, runs, samples, seed))
     signed = scores[own:].mean(axis=0) - scores[:own].mean(axis=0)
     whole = metric.scores(np.stack([rows.sum(axis=0) for rows in runs]))
