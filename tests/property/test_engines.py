@@ -25,11 +25,12 @@ from tunesmith.decode.model_weights import Kind
 from tunesmith.decode.spread import Spread
 from tunesmith.decode.translation import Model
 from tunesmith.engines import THREADS, Engine, Worker
+from tunesmith.engines.dealing import BLOCKS
 from tunesmith.errors import InputError
 from tunesmith.formats.base import Report
 from tunesmith.learn.online import Online, with_regime
 from tunesmith.learn.ranking import Ranking
-from tunesmith.learn.shares import BLOCKS, Share
+from tunesmith.learn.shares import Share
 from tunesmith.learn.task import Task, Tuner
 from tunesmith.lm import estimate
 from tunesmith.presets import make_tuner
@@ -240,6 +241,20 @@ def test_a_share_holds_its_own_lists_only(spaces: Callable[[Pools], Spaces], wor
     lines = [set(whole.groups[numbers].tolist()) for numbers, _, _ in answers]
     assert sum(map(len, lines)) == whole.lines
     assert max(map(len, lines)) - min(map(len, lines)) <= 1
+
+
+@SPACES
+@pytest.mark.parametrize("workers", [2, 3])
+def test_shares_have_about_as_many_hypotheses(
+    spaces: Callable[[Pools], Spaces], workers: int
+) -> None:
+    """Also where every other line, or every third one, has nearly all of them."""
+    sizes = [40 if line % 6 in (0, 1) else 2 for line in range(24)]
+    whole = spaces(counted(np.random.default_rng(1), sizes, 4))
+    task = replace(task_of(whole, "wer"), engine=Pickling(workers))
+    answers = [count for _, _, count in task.shares.ask(has)]
+    most = max(np.bincount(whole.groups, whole.extents))
+    assert sum(answers) == whole.hypotheses and max(answers) - min(answers) <= most
 
 
 def test_workers_are_dismissed_with_the_task() -> None:
@@ -524,6 +539,20 @@ def test_lists_stay_where_they_are_decoded(
         assert learnt(engine) == wanted, engine
         assert not any(isinstance(given, Task | Share) for given in engine.given)
     assert losing.lost
+
+
+def test_lines_are_dealt_by_their_words(world: Path) -> None:
+    """Workers that keep what they decode end together, also if every other line is a long one."""
+    source = live(world, "phrase")
+    words = [40 if line % 2 else 3 for line in range(12)]
+    source = Live(source.model, [" ".join(["haus"] * n) for n in words], source.raw_references, k=3)
+    engine = Pickling(2)
+    tune(
+        source, "random", METRIC, options={"tries": 2}, start=POOR["phrase"], iterations=1,
+        keep="last", threads=1, engine=engine,
+    )  # fmt: skip
+    held = [sum(len(line.split()) for line in given.source.sources) for given in engine.given]
+    assert held == [sum(words) / 2] * 2
 
 
 def test_a_tuner_that_asks_for_lists_of_workers_is_told() -> None:

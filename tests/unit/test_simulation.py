@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tunesmith.engines import simulation
 from tunesmith.engines.simulation import REGIMES, Measurements, Predicted, simulate, spread_of
 from tunesmith.errors import InputError
-from tunesmith.learn import shares
 from tunesmith.sources.base import LIST
 
 TIMES = st.lists(st.floats(0.01, 2.0), min_size=1, max_size=20).map(tuple)
@@ -55,7 +54,7 @@ def test_mixing_is_bound_by_the_network_when_weights_are_many() -> None:
 
 def test_the_lists_of_a_batch_tuner_stay_with_at_most_so_many_workers_as_there_are_blocks() -> None:
     known = Measurements((0.1,), 0.0, 1e3, list_bytes=1e6, optimise_seconds=0.1, **FREE)
-    assert simulation.BLOCKS == shares.BLOCKS and simulation.LIST == LIST
+    assert simulation.LIST == LIST
     found = [simulate("batch-tuner", known, workers, 2560) for workers in (1, 16, 256, 2560)]
     assert [round(each.seconds, 6) for each in found] == [512.0, 32.0, 2.0, 2.0]
     assert {each.bottleneck for each in found} == {"workers"}

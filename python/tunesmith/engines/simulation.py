@@ -21,14 +21,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tunesmith.engines.dealing import BLOCKS, evenly
 from tunesmith.errors import InputError
 
 MOST = 100_000
 """Sentences that are simulated; the numbers of a longer pass are in proportion."""
 QUESTIONS = 4
 """To all workers in a mixing: to pass over a piece, for features, for weights, to take weights."""
-BLOCKS = 256
-"""Parts of a text that are dealt to the workers of a batch tuner, at most."""
 LIST = 100
 """Translations of a measured list."""
 Times = npt.NDArray[np.float64]
@@ -187,17 +186,20 @@ def _stale(known: Measurements, workers: int, times: Times) -> Predicted:
 def _decoding(known: Measurements, workers: int, times: Times, *, factor: float = 1.0) -> Predicted:
     """Each worker decodes the lines of its blocks, keeps their lists and tunes on them.
 
-    The text is `factor` times as long as the times say.
+    The text is `factor` times as long as the times say. Blocks are dealt by measured times, where
+    a run deals them by words.
 
     Weights go to every worker, and the translation of each line comes back. What a tuner asks of
     the lists is not counted as messages.
     """
     blocks = np.array_split(times, min(len(times), BLOCKS))
-    each = [float(block.sum()) + known.optimise_seconds * len(block) for block in blocks]
-    own = [factor * sum(each[place::workers]) for place in range(workers)]
+    each = np.array([block.sum() + known.optimise_seconds * len(block) for block in blocks])
+    own = factor * np.bincount(evenly(each, workers), each, workers)
     moved = factor * len(times) * known.list_bytes / LIST + workers * known.update_bytes
     network = 2 * known.latency + known.message(moved)
-    return _predicted("batch-tuner", workers, max(own), network, 0.0, sum(own), 0.0, moved)
+    return _predicted(
+        "batch-tuner", workers, float(own.max()), network, 0.0, float(own.sum()), 0.0, moved
+    )
 
 
 def _predicted(

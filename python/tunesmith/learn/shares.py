@@ -1,20 +1,22 @@
 """A task dealt to workers in fixed blocks of lines.
 
 Whoever holds a block sums up over its lists, and the driver adds up the blocks in their order. So
-sums are the same to the bit for any engine and any number of workers. Block b is at worker b modulo
-workers.
+sums are the same to the bit for any engine and any number of workers. Blocks are dealt so that all
+workers have about as much to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tunesmith.engines import Crew, Dealt
+from tunesmith.engines.dealing import BLOCKS, evenly
 from tunesmith.spaces import Outline, Spaces
 from tunesmith.weights import Vector
 
@@ -26,9 +28,6 @@ Numbers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.float64]
 Slopes = tuple[Numbers, npt.NDArray[np.uint32], Vector]
 """Sparse sums by block: where each starts and the last one ends, ids, values."""
-
-# Most blocks of a task: so many workers can have a part in it.
-BLOCKS = 256
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,11 @@ class Share:
 class Shares:
     """The workers that hold a task in shares; puts their answers together."""
 
-    def __init__(self, outline: Outline, crew: Crew) -> None:
-        self._plan = _Plan(block_ends(outline), len(outline.groups))
+    def __init__(self, plan: Plan, crew: Crew) -> None:
+        self._dealing = plan.dealt(crew.size)
         self.crew = crew
+        self.held = [self._dealing.held(place) for place in range(crew.size)]
+        """The numbers of the lists at each worker."""
 
     @classmethod
     def deal(cls, task: Task) -> Shares:
@@ -84,8 +85,8 @@ class Shares:
 
         The task is not kept, so that workers are dismissed as soon as nobody has the task.
         """
-        plan = _Plan(block_ends(task.spaces), len(task.spaces.groups))
-        return cls(task.spaces, task.engine.crew(_Deal(task, plan), task.threads))
+        plan = Plan.of_lists(task.spaces)
+        return cls(plan, task.engine.crew(_Deal(task, plan), task.threads))
 
     @property
     def alone(self) -> bool:
@@ -99,32 +100,26 @@ class Shares:
     @property
     def blocks(self) -> list[tuple[int, slice]]:
         """The worker of each block, and where its lists are among those that the worker holds."""
-        found, ends = list[tuple[int, slice]](), [0] * self.crew.size
-        for block, size in enumerate(np.diff(self._plan.ends, prepend=0).tolist()):
-            place = block % self.crew.size
-            found.append((place, slice(ends[place], ends[place] + size)))
-            ends[place] += size
-        return found
-
-    @property
-    def held(self) -> list[Numbers]:
-        """The numbers of the lists at each worker."""
-        return [self._plan.held(place, self.crew.size) for place in range(self.crew.size)]
+        spans = self._dealing.in_order(
+            [_spans([0, *self._dealing.ends(place)]) for place in range(self.crew.size)]
+        )
+        return list(zip(self._dealing.places.tolist(), spans, strict=True))
 
     def by_list(self, answers: Sequence[Rows]) -> Rows:
         """Return what was answered for each list, in the order of the lists."""
         if self.alone:
             return answers[0]
-        whole = np.empty((self._plan.lists, *answers[0].shape[1:]), answers[0].dtype)
+        lists = sum(map(len, self.held))
+        whole = np.empty((lists, *answers[0].shape[1:]), answers[0].dtype)
         for numbers, several in zip(self.held, answers, strict=True):
             whole[numbers] = several
         return whole
 
     def by_block(self, answers: Sequence[Rows]) -> Rows:
         """Return what was answered for each block, in the order of the blocks."""
-        whole = np.empty((len(self._plan.ends), *answers[0].shape[1:]))
+        whole = np.empty((len(self._dealing.places), *answers[0].shape[1:]))
         for place, several in enumerate(answers):
-            whole[place :: self.crew.size] = several
+            whole[self._dealing.places == place] = several
         return whole
 
     def added(self, answers: Sequence[Slopes], length: int) -> Vector:
@@ -132,17 +127,18 @@ class Shares:
         if self.alone:
             ((_, ids, values),) = answers
         else:
-            pieces = [
-                (place, slice(*answers[place][0][turn : turn + 2].tolist()))
-                for turn, place in (
-                    divmod(block, self.crew.size) for block in range(len(self._plan.ends))
-                )
-            ]
+            spans = self._dealing.in_order([_spans(starts.tolist()) for starts, _, _ in answers])
+            pieces = list(zip(self._dealing.places.tolist(), spans, strict=True))
             ids = np.concatenate([answers[0][1][:0]] + [answers[p][1][span] for p, span in pieces])
             values = np.concatenate(
                 [answers[0][2][:0]] + [answers[p][2][span] for p, span in pieces]
             )
         return np.asarray(np.bincount(ids, values, length), np.float64)
+
+
+def _spans(starts: Sequence[int]) -> list[slice]:
+    """Return the parts between each start and the next."""
+    return [slice(*span) for span in pairwise(starts)]
 
 
 def line_ends(lines: int) -> Numbers:
@@ -172,17 +168,55 @@ def fold(rows: Rows) -> Rows:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """Which lists are at which worker."""
+class Plan:
+    """Blocks of neighbouring lists or lines, and how much work there is with each."""
 
     ends: Numbers
     """Where each block ends."""
-    lists: int
+    work: Numbers
 
-    def held(self, place: int, size: int) -> Numbers:
-        """Return the numbers of the lists at a worker."""
-        blocks = np.searchsorted(self.ends, np.arange(self.lists), side="right")
-        return np.flatnonzero(blocks % size == place).astype(np.int64)
+    @classmethod
+    def of_lines(cls, work: Numbers) -> Plan:
+        """Return the blocks of a corpus, given how much work there is with each line."""
+        ends = line_ends(len(work))
+        return cls(ends, np.diff(np.append(0, np.cumsum(work))[ends], prepend=0))
+
+    @classmethod
+    def of_lists(cls, spaces: Spaces) -> Plan:
+        """Return the blocks of the lists of a corpus."""
+        work = np.bincount(spaces.groups, spaces.extents, spaces.lines)
+        return cls.of_lines(work.astype(np.int64)).over(spaces)
+
+    def over(self, outline: Outline) -> Plan:
+        """Return the same blocks of lines as blocks of their lists."""
+        return replace(self, ends=np.searchsorted(outline.groups, self.ends))
+
+    def dealt(self, workers: int) -> Dealing:
+        """Return which block is at which worker."""
+        return Dealing(np.diff(self.ends, prepend=0), evenly(self.work, workers))
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """Which blocks are at which worker."""
+
+    sizes: Numbers
+    """The number of lists or lines in each block."""
+    places: npt.NDArray[np.intp]
+    """The worker of each block."""
+
+    def held(self, place: int) -> Numbers:
+        """Return the numbers of the lists or lines at a worker."""
+        return np.flatnonzero(np.repeat(self.places, self.sizes) == place).astype(np.int64)
+
+    def ends(self, place: int) -> Numbers:
+        """Return where each block ends among the lists or lines at a worker."""
+        return np.cumsum(self.sizes[self.places == place])
+
+    def in_order(self, answers: Sequence[Iterable[T]]) -> list[T]:
+        """Return what each worker answered for each of its blocks, in the order of the blocks."""
+        own = [iter(each) for each in answers]
+        return [next(own[place]) for place in self.places.tolist()]
 
 
 @dataclass(frozen=True)
@@ -190,14 +224,15 @@ class _Deal(Dealt):
     """A task of which each worker is given its blocks."""
 
     task: Task
-    plan: _Plan
+    plan: Plan
 
     def parts(self, size: int) -> Iterator[Share]:
-        spaces, sizes = self.task.spaces, np.diff(self.plan.ends, prepend=0)
+        spaces, dealing = self.task.spaces, self.plan.dealt(size)
         for place in range(size):
-            held = self.plan.held(place, size)
+            held = dealing.held(place)
             task = self.task
             if size > 1:
                 task = replace(task, outline=spaces.subset(held.tolist()))
-            ends = np.cumsum(sizes[place::size])
-            yield Share(task, held, ends, np.unique(spaces.groups[held]), spaces.lines)
+            yield Share(
+                task, held, dealing.ends(place), np.unique(spaces.groups[held]), spaces.lines
+            )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Dealt, Engine, Pool, Worker, reads
-from tunesmith.learn.shares import Numbers, Share, Shares, block_ends, block_sums, fold
+from tunesmith.learn.shares import Numbers, Plan, Share, Shares, block_ends, block_sums, fold
 from tunesmith.metrics import Metric
 from tunesmith.spaces import Outline, Pools, Positions, Spaces
 from tunesmith.spaces.moments import LISTED
@@ -66,10 +66,10 @@ class Task:
         """The workers that hold the sentences, each its share of them."""
         return Shares.deal(self)
 
-    def held_by(self, crew: Crew) -> Task:
-        """Return the task with workers that hold their shares of it already."""
+    def held_by(self, crew: Crew, plan: Plan) -> Task:
+        """Return the task with workers that hold their shares of it already, by a plan of lines."""
         task = replace(self)
-        task.__dict__["shares"] = Shares(self.outline, crew)
+        task.__dict__["shares"] = Shares(plan.over(self.outline), crew)
         return task
 
     @cached_property

@@ -100,6 +100,11 @@ class Spaces(Outline):
 
     @property
     @abstractmethod
+    def extents(self) -> Positions:
+        """Number of hypotheses of each list, of edges of each forest."""
+
+    @property
+    @abstractmethod
     def keys(self) -> list[str]:
         """A label per sentence, or nothing."""
 

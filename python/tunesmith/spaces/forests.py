@@ -130,7 +130,12 @@ class Forests(Spaces):
     @property
     def hypotheses(self) -> int:
         """Number of edges in all forests."""
-        return int(self.core.sizes()[1].sum())
+        return int(self.extents.sum())
+
+    @property
+    def extents(self) -> Positions:
+        """Number of edges of each forest."""
+        return self.core.sizes()[1]
 
     @property
     def keys(self) -> list[str]:

@@ -118,6 +118,11 @@ class Pools(Spaces):
         return self.core.hypotheses
 
     @property
+    def extents(self) -> Positions:
+        """Number of hypotheses of each list."""
+        return np.diff(self.core.starts)
+
+    @property
     def keys(self) -> list[str]:
         """A label per sentence where the format has one."""
         return self.core.keys

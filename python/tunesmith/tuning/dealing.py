@@ -31,16 +31,3 @@ class Sentences(Dealt):
             own = self.learners % size == place
             source = self.task.source
             yield replace(self.task, source=source if own.all() else source.thinned(own))
-
-
-def evenly(sizes: npt.NDArray[np.int64], workers: int) -> npt.NDArray[np.intp]:
-    """Return a worker for each of some jobs: the largest first, each to whoever has least to do.
-
-    >>> evenly(np.array([1, 2, 9, 3, 4]), 2).tolist()
-    [0, 1, 0, 1, 1]
-    """
-    places, loads = np.zeros(len(sizes), np.intp), np.zeros(workers)
-    for job in np.argsort(-sizes, kind="stable"):
-        places[job] = loads.argmin()
-        loads[places[job]] += sizes[job]
-    return places

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tunesmith.engines import THREADS, Dealt, Engine, Worker, grows, reads
-from tunesmith.learn.shares import Numbers, Share, line_ends
+from tunesmith.learn.shares import Numbers, Plan, Share
 from tunesmith.learn.task import Task
 from tunesmith.sources import Source
 from tunesmith.sources.base import Choice, Chosen, Joined
@@ -30,9 +30,13 @@ class Holders:
         self._setup = setup
         self.here = engine is THREADS
         """Whether all is held by the one worker of this process."""
-        deal = _Deal(source, replace(setup, engine=THREADS))
+        # A decoder takes about as long as there are words.
+        words = [1 + len(text.split()) for text in source.sources]
+        self._plan = Plan.of_lines(np.array(words, np.int64))
+        deal = _Deal(source, replace(setup, engine=THREADS), self._plan)
         self._crew = engine.crew(deal, setup.threads)
-        self._lines = [deal.lines(place, self._crew.size) for place in range(self._crew.size)]
+        self._dealing = self._plan.dealt(self._crew.size)
+        self._lines = [self._dealing.held(place) for place in range(self._crew.size)]
         self._held: Task | None = None
         self.decodings = 0
         """How many there were."""
@@ -64,8 +68,10 @@ class Holders:
         crew = self._crew
         spaces = crew.ask(_latest) if self.here else None
         # By block, so that ids do not depend on who has decoded which.
-        turns = range(max(len(each.names) for each in found))
-        blocks = [each.names[turn] for turn in turns for each in found if turn < len(each.names)]
+        if crew.size == 1:
+            blocks = found[0].names
+        else:
+            blocks = self._dealing.in_order([each.names for each in found])
         new = list(dict.fromkeys(name for names in blocks for name in names))
         sizes = np.concatenate([each.sizes for each in found])
         sizes = sizes[np.argsort(np.concatenate(self._lines), kind="stable")]
@@ -80,7 +86,7 @@ class Holders:
             groups = np.repeat(np.arange(len(sizes)), sizes)
             outline = Elsewhere(found[0].kind, [*known, *new], groups, hypotheses)
             task = self._setup.task(outline, growing=True)
-        self._held = task.held_by(crew)
+        self._held = task.held_by(crew, self._plan)
         choices = [(lines, each.choice) for lines, each in zip(self._lines, found, strict=True)]
         return (choices[0][1] if crew.size == 1 else Joined(choices)), spaces
 
@@ -149,20 +155,14 @@ class _Deal(Dealt):
 
     source: Source
     setup: Setup
-
-    def lines(self, place: int, size: int) -> Numbers:
-        """Return the numbers of the lines at a worker."""
-        ends = line_ends(self.source.sentences)
-        block = np.searchsorted(ends, np.arange(self.source.sentences), side="right")
-        return np.flatnonzero(block % size == place).astype(np.int64)
+    plan: Plan
 
     def parts(self, size: int) -> Iterator[_Lines]:
-        whole = self.source.sentences
+        dealing = self.plan.dealt(size)
         for place in range(size):
-            lines = self.lines(place, size)
+            lines = dealing.held(place)
             source = self.source if size == 1 else self.source.part(lines.tolist())
-            ends = np.cumsum(np.diff(line_ends(whole), prepend=0)[place::size])
-            yield _Lines(source, self.setup, lines, ends, whole)
+            yield _Lines(source, self.setup, lines, dealing.ends(place), self.source.sentences)
 
 
 @grows

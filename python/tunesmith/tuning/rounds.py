@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tunesmith import _core
 from tunesmith.engines import THREADS, Crew, Pool
+from tunesmith.engines.dealing import evenly
 from tunesmith.errors import InputError
 from tunesmith.files.arrays import unpacked
 from tunesmith.learn.online import Online
@@ -35,7 +36,7 @@ from tunesmith.sources import Saved, Source
 from tunesmith.sources.base import Choice, Chosen
 from tunesmith.spaces import Outline, Pools, Spaces
 from tunesmith.spaces.moments import spreads
-from tunesmith.tuning.dealing import Sentences, evenly
+from tunesmith.tuning.dealing import Sentences
 from tunesmith.tuning.holding import Holders
 from tunesmith.tuning.limits import Bounds, limits, may_match
 from tunesmith.tuning.setup import Setup
