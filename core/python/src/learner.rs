@@ -1,35 +1,28 @@
-//! `Learner`: passes over lists or forests; and the constraint rows of batch optimisers.
+//! `Learner`: passes over lists or forests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tunesmith_search::Weights;
 use tunesmith_solve::{
-    BlockRows, Blocks, Chosen, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed,
-    Part, PartCorpus, Pass, Progress, Rows, Selector as CoreSelector, Update as CoreUpdate,
-    sample_rows,
+    Chosen, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, Part, PartCorpus,
+    Pass, Progress, Rows, Selector as CoreSelector, Update as CoreUpdate,
 };
 use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
-use tunesmith_text::{Names, Piece};
 
-use crate::blocks::{GivenBlocks, Slopes, blocks_of, slopes};
 use crate::corpus::{Corpus, Spaces, Statistics};
 use crate::decoder::{Decoder, Keeping, Translator};
+use crate::following::Features;
 use crate::forest::Forests;
 use crate::metric::Metric;
 use crate::pools::{Parts, Pools};
 use crate::select::Selector;
 use crate::selected::Selected;
-use crate::threads;
-use crate::update::{Update, fault, loss_of, rows_dict};
+use crate::update::{Update, fault};
 
 /// Weights on their way over a corpus, with all state that a checkpoint needs.
 #[pyclass(module = "tunesmith._core")]
@@ -57,59 +50,6 @@ struct Told {
     /// Lines that were visited since, and the statistics of the model's best and of y+ of each.
     lines: Vec<u32>,
     stats: Vec<f64>,
-}
-
-/// The features by name, for a decoder that follows the weights; nothing where ids are enough.
-#[derive(Default)]
-struct Features {
-    names: Names,
-    /// Of each name, for the decoder.
-    keys: Vec<u64>,
-    /// The weights as the decoder has them.
-    told: Vec<f64>,
-    weights: Arc<Weights>,
-}
-
-impl Features {
-    fn new(names: &[String]) -> Self {
-        let mut features = Features::default();
-        for name in names {
-            features.names.intern(name);
-        }
-        features.complete();
-        features
-    }
-
-    /// Takes in names that are new.
-    fn complete(&mut self) {
-        let new = self.keys.len() as u32..self.names.len() as u32;
-        let names = new.filter_map(|id| self.names.name(id));
-        self.keys.extend(names.map(|name| Piece::of(name).key()));
-        self.told.resize(self.keys.len(), 0.0);
-    }
-
-    /// Forgets the names from id `known` on; the decoder has no weights for them.
-    fn truncate(&mut self, known: usize) {
-        let own = self.keys.drain(known..).zip(self.told.drain(known..));
-        let told: Vec<u64> = own.filter(|&(_, told)| told != 0.0).map(|(key, _)| key).collect();
-        if !told.is_empty() {
-            let table = Arc::make_mut(&mut self.weights);
-            told.into_iter().for_each(|key| table.set(key, 0.0));
-        }
-        self.names.truncate(known);
-    }
-
-    /// Tells the decoder which weights have changed.
-    fn tell(&mut self, weights: &[f64], constants: &[(String, f64)]) {
-        let table = Arc::make_mut(&mut self.weights);
-        for ((key, told), &weight) in self.keys.iter().zip(&mut self.told).zip(weights) {
-            if *told != weight {
-                *told = weight;
-                table.set(*key, weight);
-            }
-        }
-        constants.iter().for_each(|(name, value)| table.set(Piece::of(name).key(), *value));
-    }
 }
 
 impl Learner {
@@ -820,161 +760,6 @@ fn gain_of(
         None => words,
     };
     Ok(Gain::new(metric.get().inner(), kind, scale, lengths, &first))
-}
-
-/// Constraint rows, kept where the optimiser's arithmetic is done.
-#[pyclass(frozen, module = "tunesmith._core")]
-pub struct Constraints {
-    inner: Arc<BlockRows>,
-    features: usize,
-}
-
-#[pymethods]
-impl Constraints {
-    fn __len__(&self) -> usize {
-        self.inner.rows.len()
-    }
-
-    /// The rows as arrays.
-    fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        rows_dict(py, &self.inner.rows)
-    }
-
-    /// Mean loss of the rows and its gradient.
-    #[pyo3(signature = (weights, loss, threads=0))]
-    fn loss<'py>(
-        &self,
-        py: Python<'py>,
-        weights: PyReadonlyArray1<'_, f64>,
-        loss: &str,
-        threads: usize,
-    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
-        let (loss, weights) = (loss_of(loss)?, self.check(&weights)?);
-        let rows = Arc::clone(&self.inner);
-        let (value, gradient) = threads::run(py, threads, move || rows.mean_loss(&weights, loss))?;
-        Ok((value, gradient.into_pyarray(py)))
-    }
-
-    /// The loss of the rows of each block, divided by `count`, and its gradient.
-    #[pyo3(signature = (weights, loss, count, threads=0))]
-    fn losses<'py>(
-        &self,
-        py: Python<'py>,
-        weights: PyReadonlyArray1<'_, f64>,
-        loss: &str,
-        count: usize,
-        threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Slopes<'py>)> {
-        let (loss, weights) = (loss_of(loss)?, self.check(&weights)?);
-        let rows = Arc::clone(&self.inner);
-        let (values, gradient) =
-            threads::run(py, threads, move || rows.losses(&weights, loss, count))?;
-        Ok((values.into_pyarray(py), slopes(py, gradient)))
-    }
-
-    /// The sum of squares of each feature over the rows of each block.
-    #[pyo3(signature = (threads=0))]
-    fn squares<'py>(&self, py: Python<'py>, threads: usize) -> PyResult<Slopes<'py>> {
-        let (rows, features) = (Arc::clone(&self.inner), self.features);
-        let found = threads::run(py, threads, move || rows.squares(features))?;
-        Ok(slopes(py, found))
-    }
-}
-
-impl Constraints {
-    fn check(&self, weights: &PyReadonlyArray1<'_, f64>) -> PyResult<Vec<f64>> {
-        let weights = weights.as_slice()?.to_vec();
-        if weights.len() != self.features {
-            return Err(PyValueError::new_err("weights of another length"));
-        }
-        Ok(weights)
-    }
-}
-
-/// Draws the constraint rows of all sentences, as often as asked. Gains of sentences alone are
-/// found once.
-#[pyclass(frozen, module = "tunesmith._core")]
-pub struct Sampler {
-    corpus: Arc<dyn CoreCorpus>,
-    blocks: Arc<Blocks>,
-    /// The lines to draw from, by their numbers in the whole corpus.
-    lines: Vec<u32>,
-    metric: Py<Metric>,
-    features: usize,
-}
-
-#[pymethods]
-impl Sampler {
-    /// `part` has the number of each line in the whole corpus, and how many lines that has.
-    #[new]
-    #[pyo3(signature = (pools, table, metric, features, blocks=None, part=None))]
-    fn new(
-        pools: Spaces<'_>,
-        table: Statistics<'_>,
-        metric: &Bound<'_, Metric>,
-        features: usize,
-        blocks: Option<GivenBlocks>,
-        part: Option<(Vec<u32>, usize)>,
-    ) -> PyResult<Self> {
-        let mut corpus = Corpus::new(&pools, &table, metric.get(), features)?.shared();
-        let blocks = Arc::new(blocks_of(blocks, corpus.sentences())?);
-        let mut lines: Vec<u32> = (0..corpus.lines() as u32).collect();
-        if let Some((numbers, whole)) = part {
-            if numbers.len() != lines.len() || numbers.iter().any(|&line| line as usize >= whole) {
-                return Err(PyValueError::new_err("a number of the whole for every line"));
-            }
-            corpus = Arc::new(PartCorpus::new(corpus, &numbers, whole));
-            lines = numbers;
-        }
-        Ok(Sampler { corpus, blocks, lines, metric: metric.clone().unbind(), features })
-    }
-
-    /// The rows that a selector makes under fixed weights; gains are those of sentences alone, or
-    /// in the context of what was chosen for every sentence, given as statistics.
-    #[pyo3(signature = (selector, weights, seed=0, epoch=0, threads=0, chosen=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn rows(
-        &self,
-        py: Python<'_>,
-        selector: &Selector,
-        weights: PyReadonlyArray1<'_, f64>,
-        seed: u64,
-        epoch: u64,
-        threads: usize,
-        chosen: Option<PyReadonlyArray2<'_, f64>>,
-    ) -> PyResult<Constraints> {
-        let weights = weights.as_slice()?.to_vec();
-        if weights.len() != self.features {
-            return Err(PyValueError::new_err("weights of another length"));
-        }
-        let model = Model::new(weights);
-        let (corpus, selector) = (Arc::clone(&self.corpus), Arc::clone(&selector.inner));
-        let metric = self.metric.get();
-        let gain = match chosen {
-            None => Gain::sentence(metric.inner()),
-            Some(chosen) => {
-                if chosen.shape() != [self.corpus.lines(), metric.inner().width()] {
-                    return Err(PyValueError::new_err("a row of statistics for every line"));
-                }
-                Gain::among(metric.inner(), chosen.as_slice()?.to_vec())
-            }
-        };
-        let (blocks, order) = (Arc::clone(&self.blocks), self.lines.clone());
-        let rows = threads::run(py, threads, move || {
-            let pass = Pass {
-                corpus: corpus.as_ref(),
-                selector: selector.as_ref(),
-                order: &order,
-                batch: 1,
-                seed,
-                epoch,
-            };
-            sample_rows(&pass, &model, &gain).map(|rows| BlockRows::new(rows, &blocks))
-        })?
-        .map_err(fault)?;
-        metric.check()?;
-        Ok(Constraints { inner: Arc::new(rows), features: self.features })
-    }
 }
 
 /// The order in which an epoch visits its sentences.
