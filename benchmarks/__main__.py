@@ -66,6 +66,7 @@ BENCHMARKS: dict[str, Callable[[Setting], Outcome]] = {
     "online-settings": online_bench.settings,
     "online-tests": online_bench.tests,
     "shrink": online_bench.shrink,
+    "online-sparse": online_bench.margins,
     "relative-margin": tuning_bench.relative_margin,
     "search-aware": searchaware_bench.main_table,
     "search-aware-hiero": searchaware_bench.hierarchical,

@@ -7,8 +7,8 @@ and fills all blocks again:
 - what `python -m benchmarks` left in `benchmarks/results`, unless it ran with `--quick` or no block
   shows it;
 - what `make torture` left in `target/torture/results`, if it ran to its end;
-- the tables of `liu2012-local` and `liu2012-choice` from EXPERIMENTS, a folder that
-  `tunesmith experiment run … --out` wrote.
+- the pages of EXPERIMENTS, a folder that `tunesmith experiment all --scale small --out` wrote, with
+  plots and verdicts; the tables of `liu2012-local` and `liu2012-choice` are in docs/local.md, too.
 
 NAME is that of a view below, or of a kept result, which is then shown whole.
 """
@@ -33,6 +33,8 @@ DOCS = ROOT / "docs"
 KEPT = DOCS / "results" / "benchmarks"
 TORTURE = ROOT / "target" / "torture" / "results"
 BLOCK = re.compile(r"<!-- begin ([\w-]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+PAGES = DOCS / "results"
+INDEX = "README.md"
 CURVE = "local-strength.svg"
 TESTS = ("captions", "tatoeba", "help")
 Loaded = dict[str, Any]
@@ -275,6 +277,25 @@ def experiments(folder: Path) -> Iterator[tuple[str, Loaded]]:
         shutil.copyfile(drawn, DOCS / CURVE)
 
 
+def copy_pages(folder: Path) -> None:
+    """Copy the pages and plots of recipes that were run at small scale, and the verdicts of all."""
+    for result in sorted(folder.glob("*/result.json")):
+        if _read(result)["scale"] != "small":
+            say(f"{result.parent.name}: not copied, because it was not run at small scale")
+            continue
+        place = PAGES / result.parent.name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        for made in (result.with_name(INDEX), *result.parent.glob("*.svg")):
+            shutil.copyfile(made, place / made.name)
+    index, overview = PAGES / INDEX, folder / INDEX
+    if overview.exists():
+        verdicts = overview.read_text(encoding="utf-8").partition("\n")[2].strip()
+        text = index.read_text(encoding="utf-8")
+        told = f"<!-- begin verdicts -->\n{verdicts}\n<!-- end verdicts -->"
+        index.write_text(BLOCK.sub(lambda _: told, text), encoding="utf-8")
+
+
 def _tested(outcome: Loaded) -> list[Row]:
     """Return test scores with significance for each test (Tables 3 and 5)."""
     claims = {each["claim"]: each["evidence"][0] for each in outcome["claims"]}
@@ -409,7 +430,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     keep(measured(RESULTS))
     keep(tortured(TORTURE))
-    keep(experiments(Path(words[0]) if words else RESULTS / "experiments"))
+    if words:
+        keep(experiments(Path(words[0])))
+        copy_pages(Path(words[0]))
     for path in pages():
         before = path.read_text(encoding="utf-8")
         if (after := filled(before)) != before:

@@ -115,6 +115,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, path in (
         ("ROOT", tmp_path),
         ("DOCS", tmp_path / "docs"),
+        ("PAGES", tmp_path / "docs" / "results"),
         ("KEPT", tmp_path / "docs" / "results" / "benchmarks"),
         ("RESULTS", tmp_path / "measured"),
         ("TORTURE", tmp_path / "torture"),
@@ -154,6 +155,25 @@ def test_an_older_result_does_not_replace_a_newer_one(place: Path) -> None:
     path.write_text(json.dumps({k: v for k, v in content.items() if k != "date"}))
     os.utime(path, (0, 0))
     assert page_of(place, "serve-kills").startswith("New.")
+
+
+def test_pages_of_experiments_are_copied(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made, kept = place / "made", place / "docs" / "results"
+    for name, scale in (("one", "small"), ("two", "smoke")):
+        (made / name).mkdir(parents=True)
+        (made / name / "result.json").write_text(json.dumps({"scale": scale}))
+        (made / name / "README.md").write_text(f"# {name}\n")
+        (made / name / "new.svg").write_text("<svg/>")
+    (made / "README.md").write_text("# Experiments\n\n| one | confirmed |\n")
+    (kept / "one").mkdir(parents=True)
+    (kept / "one" / "old.svg").write_text("<svg/>")
+    (kept / "README.md").write_text("a\n<!-- begin verdicts -->\nb\n<!-- end verdicts -->\nc\n")
+    docs.main([str(made)])
+    assert {path.name for path in (kept / "one").iterdir()} == {"README.md", "new.svg"}
+    assert not (kept / "two").exists() and "two: not copied" in capsys.readouterr().err
+    assert (kept / "README.md").read_text() == (
+        "a\n<!-- begin verdicts -->\n| one | confirmed |\n<!-- end verdicts -->\nc\n"
+    )
 
 
 def test_missed_targets_are_always_shown(place: Path) -> None:
