@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunesmith.learn.online import Online
 from tunesmith.presets import PRESETS, make_tuner
 
 FORCED = {"maxforce"}
@@ -12,6 +13,12 @@ ON_LISTS = sorted(
     name for name in PRESETS if not hasattr(make_tuner(name), "space") and name not in FORCED
 )
 """Presets that learn from any space; the others want what only a search has."""
+FOLLOWING = [
+    name
+    for name in PRESETS
+    if isinstance(tuner := make_tuner(name), Online) and tuner.follow and name not in FORCED
+]
+"""Presets whose weights a decoder can follow."""
 
 QUICK: dict[str, dict[str, Any]] = {
     "mert": {"restarts": 4, "directions": 1},
