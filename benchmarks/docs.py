@@ -133,7 +133,7 @@ VIEWS: dict[str, View] = {
             *("mert", "kbmira", "reading", "sparse", "regimes", "rules", "local-million"),
             *("phrase-speed", "phrase-lists", "phrase-sparse", "hiero", "serve-load"),
             *("ray-overhead", "ray-simulation", "ray-bitext", "structured-rivals", "torture"),
-            *("local-speed", "serve-kills", "forest-mert", "oracles"),
+            *("local-speed", "serve-kills", "forest-mert", "oracles", "online-sparse"),
         )
     },
 }

@@ -23,9 +23,10 @@ import json
 import random
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ MARGINS: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("mira", LARGE),
     ("rm", {**LARGE, "price": "0.03", "bound": "1"}),
 )
-"""With our defaults nothing fits the text so closely as the paper's MIRA; the last two do."""
+"""The last two take larger steps and no averages, as the paper's learners; defaults come first."""
 
 
 @dataclass(frozen=True)
@@ -407,17 +408,18 @@ def margins(setting: Setting) -> Outcome:
     """
     outcome = Outcome("MIRA and relative margin, sparse features: BLEU on development text")
     seeds = SPARSE_SEEDS[:1] if setting.quick else SPARSE_SEEDS
-    means: dict[str, list[float]] = {preset: [] for preset, _ in MARGINS}
+    scores: dict[str, list[list[float]]] = {preset: [] for preset, _ in MARGINS}
     for task in MARGIN_TASKS[:1] if setting.quick else MARGIN_TASKS:
         first = {seed: tuned(setting, task, "mert", seed=seed, rounds=SHORT) for seed in seeds}
-        best = dict.fromkeys(means, 0.0)
+        for of_task in scores.values():
+            of_task.append([])
         for preset, options in MARGINS:
             runs = [
                 tuned(setting, task, preset, options, seed, first[seed]["weights"], LONG, SPARSE)
                 for seed in seeds
             ]
-            row: dict[str, Cell] = {"task": task, "tuner": preset}
-            row["settings"] = ", ".join(f"`{key}={value}`" for key, value in options.items())
+            shown = ", ".join(f"`{key}={value}`" for key, value in options.items())
+            row: dict[str, Cell] = {"task": task, "tuner": preset, "settings": shown or "defaults"}
             row["mert"] = _mean(run["start"][1] for run in runs)
             row["tuned on"] = _mean(run["tuned"][0] for run in runs)
             row["judged on"] = _mean(run["tuned"][1] for run in runs)
@@ -426,21 +428,21 @@ def margins(setting: Setting) -> Outcome:
             )
             row["CPU s"] = round(statistics.mean(run["cpu"] for run in runs))
             outcome.rows.append(row)
-            best[preset] = max(best[preset], statistics.mean(run["tuned"][1] for run in runs))
-        for preset, score in best.items():
-            means[preset].append(score)
+            scores[preset][-1].append(statistics.mean(run["tuned"][1] for run in runs))
     outcome.notes.append(
         "Templates green2013, eight passes, from the weights of a short MERT; two seeds, each with "
         "the halves exchanged. Spread is that of the scores in the last pass."
     )
-    outcome.claims.append(
-        Claim(
-            "rm at its best less mira at its best, mean of the tasks",
-            statistics.mean(means["rm"]) - statistics.mean(means["mira"]),
-            0.0,
-            "at least",
-        )
+    chosen: tuple[tuple[str, Callable[[list[float]], float]], ...] = (
+        ("with their defaults", itemgetter(0)),
+        ("with the best settings for each task", max),
     )
+    for how, choose in chosen:
+        rm, mira = (
+            statistics.mean(choose(of_task) for of_task in scores[preset])
+            for preset in ("rm", "mira")
+        )
+        outcome.claims.append(Claim(f"rm less mira {how}", rm - mira, 0.0, "at least"))
     return outcome
 
 
