@@ -5,7 +5,8 @@ by sentence, and by a paired bootstrap of the mean over seeds. The larger p coun
 takes runs of one system, which are alike, for as many samples. Figures of other kinds (times,
 spreads, numbers of features) have one value per seed; they differ if the values of all seeds do not
 overlap. The evidence has the p of the exact rank test for that: with two seeds of each it is 0.33,
-and only four or more can show p < 0.05.
+and only four or more can show p < 0.05. One seed of each shows nothing: chance alone makes them
+differ.
 
 Over several tasks, a claim that one is better is confirmed if it is better on more than half of the
 tasks, and worse on none. A claim that one is at least as good (`>=`) is confirmed if it is worse on
@@ -234,11 +235,13 @@ def _figures(
 def _separate(
     task: str, left: str, right: str, ours: list[float], theirs: list[float], *, higher: bool
 ) -> Evidence:
-    """Compare figures of several seeds: they differ if they do not overlap."""
+    """Compare figures of several seeds: they differ if they do not overlap; one seed is unclear."""
     sign = 1.0 if higher else -1.0
     mine, others = [sign * each for each in ours], [sign * each for each in theirs]
     outcome: Difference = "unclear"
-    if min(mine) > max(others):
+    if len(mine) == len(others) == 1:
+        pass
+    elif min(mine) > max(others):
         outcome = "higher"
     elif max(mine) < min(others):
         outcome = "lower"

@@ -169,8 +169,12 @@ def evidence_text(one: Evidence) -> str:
         f"{_number(one.right_value)}: {one.said}"
     )
     if one.p_bootstrap is None or one.ci is None or one.p is None:
-        overlap = "values that overlap are unclear"
-        how = overlap if one.p is None else f"no overlap, which has p = {one.p:.3f} by chance"
+        if one.p is not None:
+            how = f"no overlap, which has p = {one.p:.3f} by chance"
+        elif one.seeds == 1:
+            how = "any two figures differ by chance"
+        else:
+            how = "values that overlap are unclear"
         return f"{said} ({one.seeds} seed{'s' * (one.seeds != 1)}; {how})"
     return (
         f"{said} (randomisation p = {one.p:.3f}, bootstrap p = {one.p_bootstrap:.3f}, 95% of "
