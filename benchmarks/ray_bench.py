@@ -21,7 +21,7 @@ from benchmarks.harness import Cell, Claim, Outcome, Skip, say, several
 from benchmarks.online_bench import PHRASES
 from tunesmith.engines import THREADS, Engine, Worker, reads
 from tunesmith.engines.ray import Ray
-from tunesmith.engines.simulation import Measurements, simulate
+from tunesmith.engines.simulation import simulate
 from tunesmith.errors import InputError
 from tunesmith.learn.online import with_regime
 from tunesmith.learn.task import Tuner
@@ -214,16 +214,6 @@ def latency(engine: Ray) -> float:
     return (time.perf_counter() - began) / QUESTIONS / 2
 
 
-def on_cores(known: Measurements, workers: int, cores: int) -> Measurements:
-    """Return times of workers that share too few cores."""
-    slower = max(workers / cores, 1.0)
-    return replace(
-        known,
-        decode_seconds=tuple(slower * each for each in known.decode_seconds),
-        step_seconds=slower * known.step_seconds,
-    )
-
-
 REGIMES: Mapping[str, tuple[Make, Mapping[str, int]]] = {
     "mixing": (mixing, {"mix": MIX}),
     "mini-batch": (batches, {}),
@@ -247,8 +237,8 @@ def simulation(setting: Setting) -> Outcome:
                 run = timed(source, make(workers), engine)
                 # The same weights at nearly the same time: both change how long decoding takes.
                 seconds, _ = decode_times(source, run.weights, k=100)
-                seen = on_cores(replace(known, decode_seconds=seconds), workers, cores)
-                guess = simulate(regime, seen, workers, len(source.lines), **options).seconds
+                seen, count = replace(known, decode_seconds=seconds), len(source.lines)
+                guess = simulate(regime, seen, workers, count, cores, **options).seconds
                 real = run.decodings if regime == "batch-tuner" else run.passes
                 middle = statistics.median(real)
                 row: dict[str, Cell] = {"regime": regime, "workers": workers}
@@ -261,9 +251,8 @@ def simulation(setting: Setting) -> Outcome:
                 outcome.claims.append(Claim(claim, away, MOST - 1.0, "at most"))
     outcome.notes.append(
         f"{len(source.lines)} sentences; batches of four sentences a worker. Decoding times were "
-        "measured on one core, sentence by sentence, after each run and with its weights. Where "
-        f"there are more workers than the {cores} cores, they are longer in proportion. The time "
-        "of a message is that of empty questions to the same "
+        "measured on one core, sentence by sentence, after each run and with its weights. Workers "
+        f"share {cores} cores. The time of a message is that of empty questions to the same "
         "workers. Of the batch tuner, the decodings."
     )
     return outcome

@@ -27,14 +27,21 @@ def test_one_worker_takes_the_sum_of_all_times(
     assert math.isclose(found.seconds, total) and math.isclose(found.efficiency, 1.0)
 
 
-@given(TIMES, st.integers(1, 200), st.integers(1, 50), st.sampled_from(sorted(REGIMES)))
+@given(
+    TIMES,
+    *(st.integers(1, most) for most in (200, 50, 60)),
+    st.sampled_from(sorted(REGIMES)),
+)
 def test_no_number_of_workers_beats_the_work_or_the_longest_sentence(
-    times: tuple[float, ...], sentences: int, workers: int, regime: str
+    times: tuple[float, ...], sentences: int, workers: int, cores: int, regime: str
 ) -> None:
     known = Measurements(times, 0.01, 1e4, 1e5, 0.02)
     drawn = known.drawn(sentences)
-    found = simulate(regime, known, workers, sentences)
-    assert found.seconds >= max(float(drawn.sum()) / workers, float(drawn.max())) * (1 - 1e-9)
+    found = simulate(regime, known, workers, sentences, cores)
+    least = float(drawn.sum()) / min(workers, cores)
+    assert found.seconds >= max(least, float(drawn.max())) * (1 - 1e-9)
+    if cores >= workers:
+        assert found == simulate(regime, known, workers, sentences)
     assert 0.0 < found.efficiency <= 1.0 + 1e-9
     assert found.staleness >= 0.0 and found.bytes_moved >= 0.0
 
@@ -71,6 +78,16 @@ def test_a_long_text_is_in_proportion(regime: str) -> None:
 
     # Shards of a long text are more equal than those of a short one.
     assert math.isclose(of(1_000_000).seconds, 10 * of(100_000).seconds, rel_tol=0.05)
+
+
+@pytest.mark.parametrize("regime", sorted(REGIMES))
+@pytest.mark.parametrize("sentences", [256, 300_000])
+def test_workers_on_one_core_are_as_fast_as_one_worker(regime: str, sentences: int) -> None:
+    known = Measurements((0.1, 0.3), **FREE)
+    one, four = (simulate(regime, known, workers, sentences, cores=1) for workers in (1, 4))
+    assert math.isclose(one.seconds, four.seconds, rel_tol=0.02)
+    with pytest.raises(InputError, match="0 cores"):
+        simulate(regime, known, 4, sentences, cores=0)
 
 
 def test_bad_measurements_are_refused() -> None:

@@ -53,6 +53,10 @@ def simulate(
     regime: Annotated[
         list[str] | None, o.option("--regime", "NAME", f"{', '.join(REGIMES)}; default: all.")
     ] = None,
+    cores: Annotated[
+        int | None,
+        o.option("--cores", "N", "Cores that all workers share; default: one for each.", min=1),
+    ] = None,
     mix: Annotated[int, o.option("--mix", "N", "Mixings in a pass.", min=1)] = 20,
     batch: Annotated[
         int, o.option("--batch", "N", "Size of mini-batches; 0: four sentences a worker.", min=0)
@@ -78,7 +82,7 @@ def simulate(
     """Predict the time of a pass, staleness and bytes moved for numbers of workers.
 
     Replays measured times of single sentences through each regime. Every worker
-    has one thread of the measured machine.
+    has one thread of the measured machine; with --cores they share so many.
     """
     chosen = regime or list(REGIMES)
     for name in chosen:
@@ -123,7 +127,7 @@ def simulate(
     length = sentences or len(known.decode_seconds)
     options = {"mixing": {"mix": mix}, "mini-batch": {"batch": batch}}
     found = [
-        predict(name, known, count, length, **options.get(name, {}))
+        predict(name, known, count, length, cores, **options.get(name, {}))
         for name in chosen
         for count in counts
     ]

@@ -12,7 +12,7 @@ True
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from math import isfinite
@@ -100,7 +100,7 @@ class Predicted:
     workers: int
     seconds: float
     efficiency: float
-    """The part of the workers' time in which they decode or take steps."""
+    """The part of the workers' time, or of that of their cores, in which they decode or step."""
     staleness: float
     """Steps of others that the mean step has not seen, but would have seen in serial order."""
     bytes_moved: float
@@ -108,7 +108,24 @@ class Predicted:
     """What takes most of the time: workers, network or driver."""
 
 
-def _mixing(known: Measurements, workers: int, times: Times, *, mix: int = 20) -> Predicted:
+def all_done(work: Sequence[float], cores: int) -> float:
+    """Return when the last of some workers is done, who share the cores evenly.
+
+    >>> all_done([1.0, 2.0, 1.0, 1.0], cores=4)
+    2.0
+    >>> all_done([1.0, 2.0, 1.0, 1.0], cores=2)
+    3.0
+    """
+    now = done = 0.0
+    for place, each in enumerate(sorted(work)):
+        now += (each - done) * max((len(work) - place) / cores, 1.0)
+        done = each
+    return now
+
+
+def _mixing(
+    known: Measurements, workers: int, times: Times, cores: int, *, mix: int = 20
+) -> Predicted:
     """Each worker passes over its shard; weights are averaged `mix` times."""
     seconds = busy = network = stale = moved = 0.0
     for piece in np.array_split(times, mix):
@@ -116,7 +133,7 @@ def _mixing(known: Measurements, workers: int, times: Times, *, mix: int = 20) -
             continue
         parts = np.array_split(piece, workers)
         own = [float(part.sum()) + known.step_seconds * len(part) for part in parts]
-        seconds += max(own)
+        seconds += all_done(own, cores)
         busy += sum(own)
         # A single worker has nobody to mix with.
         if workers > 1:
@@ -126,16 +143,20 @@ def _mixing(known: Measurements, workers: int, times: Times, *, mix: int = 20) -
             moved += 2 * workers * known.update_bytes
             # Of the other shards' steps in the piece, half come before the mean step.
             stale += len(piece) * (len(piece) - len(piece) / workers) / 2
-    return _predicted("mixing", workers, seconds, network, 0.0, busy, stale / len(times), moved)
+    return _predicted(
+        "mixing", workers, cores, seconds, network, 0.0, busy, stale / len(times), moved
+    )
 
 
-def _batches(known: Measurements, workers: int, times: Times, *, batch: int = 0) -> Predicted:
+def _batches(
+    known: Measurements, workers: int, times: Times, cores: int, *, batch: int = 0
+) -> Predicted:
     """All workers decode a batch with the same weights; the driver takes the step."""
     size = batch or 4 * workers
     seconds = busy = network = driver = stale = moved = 0.0
     for at in range(0, len(times), size):
         part = times[at : at + size]
-        free = [0.0] * min(workers, len(part))
+        free = [0.0] * min(workers, cores, len(part))
         for each in part.tolist():
             heapq.heapreplace(free, free[0] + each)
         seconds += max(free)
@@ -147,14 +168,15 @@ def _batches(known: Measurements, workers: int, times: Times, *, batch: int = 0)
         moved += size_of_all
         stale += len(part) * (len(part) - 1) / 2
     return _predicted(
-        "mini-batch", workers, seconds, network, driver, busy, stale / len(times), moved
+        "mini-batch", workers, cores, seconds, network, driver, busy, stale / len(times), moved
     )
 
 
-def _stale(known: Measurements, workers: int, times: Times) -> Predicted:
+def _stale(known: Measurements, workers: int, times: Times, cores: int) -> Predicted:
     """Nobody waits: the driver takes each step when its update arrives."""
     crossing = known.message(known.update_bytes)
-    coming = iter(times.tolist())
+    # All workers are busy all the time.
+    coming = iter((times * max(workers / cores, 1.0)).tolist())
     # When a worker has decoded, and how many steps its weights had seen.
     events = [(each, 0) for each in islice(coming, workers)]
     heapq.heapify(events)
@@ -183,7 +205,9 @@ def _stale(known: Measurements, workers: int, times: Times) -> Predicted:
     return Predicted("stale-gradient", workers, end, used, stale / max(steps, 1), moved, worst)
 
 
-def _decoding(known: Measurements, workers: int, times: Times, *, factor: float = 1.0) -> Predicted:
+def _decoding(
+    known: Measurements, workers: int, times: Times, cores: int, *, factor: float = 1.0
+) -> Predicted:
     """Each worker decodes the lines of its blocks, keeps their lists and tunes on them.
 
     The text is `factor` times as long as the times say. Blocks are dealt by measured times, where
@@ -197,14 +221,14 @@ def _decoding(known: Measurements, workers: int, times: Times, *, factor: float 
     own = factor * np.bincount(evenly(each, workers), each, workers)
     moved = factor * len(times) * known.list_bytes / LIST + workers * known.update_bytes
     network = 2 * known.latency + known.message(moved)
-    return _predicted(
-        "batch-tuner", workers, float(own.max()), network, 0.0, float(own.sum()), 0.0, moved
-    )
+    seconds, busy = all_done(own.tolist(), cores), float(own.sum())
+    return _predicted("batch-tuner", workers, cores, seconds, network, 0.0, busy, 0.0, moved)
 
 
 def _predicted(
     regime: str,
     workers: int,
+    cores: int,
     seconds: float,
     network: float,
     driver: float,
@@ -218,7 +242,7 @@ def _predicted(
         regime,
         workers,
         total,
-        busy / (workers * total) if total else 1.0,
+        busy / (min(workers, cores) * total) if total else 1.0,
         staleness,
         moved,
         max(parts, key=lambda name: parts[name]),
@@ -234,30 +258,39 @@ REGIMES: dict[str, Callable[..., Predicted]] = {
 
 
 def simulate(
-    regime: str, known: Measurements, workers: int, sentences: int, **options: int
+    regime: str,
+    known: Measurements,
+    workers: int,
+    sentences: int,
+    cores: int | None = None,
+    **options: int,
 ) -> Predicted:
     """Return what a pass over so many sentences would take.
 
-    `mix` is an option of `mixing`, `batch` of `mini-batch` (default: four sentences a worker).
+    Workers share `cores`, and have one each by default. `mix` is an option of `mixing`, `batch` of
+    `mini-batch` (default: four sentences a worker).
     """
-    if workers < 1 or sentences < 1:
-        raise InputError(f"{workers} workers, {sentences} sentences", remedy="give at least one")
+    cores = workers if cores is None else cores
+    if min(workers, sentences, cores) < 1:
+        numbers = f"{workers} workers, {sentences} sentences, {cores} cores"
+        raise InputError(numbers, remedy="give at least one")
     least = min(sentences, max(MOST, 100 * workers))
     factor = sentences / least
     if regime == "batch-tuner":
-        return _decoding(known, workers, known.drawn(least), factor=factor)
-    found = REGIMES[regime](known, workers, known.drawn(least), **options)
+        return _decoding(known, workers, known.drawn(least), cores, factor=factor)
+    found = REGIMES[regime](known, workers, known.drawn(least), cores, **options)
     if factor == 1.0:
         return found
     stale = found.staleness
     if regime == "mixing":
         # Pieces are longer, but there are no more of them: only the workers' part grows.
         extra = (factor - 1.0) * float(known.drawn(least).sum() + known.step_seconds * least)
-        seconds = found.seconds + extra / workers
-        busy = found.efficiency * found.seconds * workers + extra
+        at_once = min(workers, cores)
+        seconds = found.seconds + extra / at_once
+        busy = found.efficiency * found.seconds * at_once + extra
         return Predicted(
-            regime, workers, seconds, busy / (workers * seconds), stale * factor,
-            found.bytes_moved, "workers" if extra / workers > found.seconds else found.bottleneck,
+            regime, workers, seconds, busy / (at_once * seconds), stale * factor,
+            found.bytes_moved, "workers" if extra / at_once > found.seconds else found.bottleneck,
         )  # fmt: skip
     return Predicted(
         regime, workers, found.seconds * factor, found.efficiency, stale,

@@ -42,15 +42,15 @@ def cell_text(value: Cell, column: str = "") -> str:
             return f"{value.mean:,.0f}"
         mean = _number(value.mean)
         # As many decimals as the mean has.
-        places = 3 if abs(value.mean) < 1 and value.mean else 2
-        return f"{mean} ± {value.deviation:.{places}f}" if len(value.values) > 1 else mean
+        places = 0 if abs(value.mean) >= 1000 else 3 if abs(value.mean) < 1 and value.mean else 2
+        return f"{mean} ± {value.deviation:,.{places}f}" if len(value.values) > 1 else mean
     if isinstance(value, float) and column.startswith("p"):
         return f"{value:.3f}"
     return _number(value) if isinstance(value, float | int) else value
 
 
 def _number(value: float) -> str:
-    if float(value).is_integer() and abs(value) >= 100:
+    if abs(value) >= 1000 or (float(value).is_integer() and abs(value) >= 100):
         return f"{value:,.0f}"
     if abs(value) < 1 and value:
         return f"{value:.3f}"
