@@ -64,7 +64,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str | None]] = {
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head for the driver, and nodes for workers."""
-    os.environ["RAY_AUTH_MODE"] = "disabled"
+    asking.open_door()
     os.environ["RAY_DEDUP_LOGS_SKIP_REGEX"] = ".*"
     from ray.cluster_utils import Cluster
 

@@ -61,6 +61,8 @@ KNOCK = 10.0
 LOCAL, AUTO = "local", "auto"
 _NICENESS = "RAY_worker_niceness"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
+_MADE: set[str | None] = set()
+"""Tokens that this process gave its own Ray."""
 
 
 class Ray:
@@ -250,10 +252,13 @@ class _Seat:
             except ray.exceptions.RayError as error:
                 why = _told(error)
                 self.replace(turn)
-        raise InputError(
-            f"{STARTS} workers were lost before they began: {why}",
-            remedy="install the same versions of Tunesmith and Python on all nodes",
-        )
+        remedy = "install the same versions of Tunesmith and Python on all nodes"
+        if self._apart and _token() in _MADE:
+            remedy = (
+                "connect in a new process: this one began a Ray of its own, whose token it keeps, "
+                "and the cluster does not know it"
+            )
+        raise InputError(f"{STARTS} workers were lost before they began: {why}", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -537,6 +542,11 @@ def _lock_door() -> None:
     if "ray" not in sys.modules and not _TOKENS & os.environ.keys():
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        _MADE.add(_token())
+
+
+def _token() -> str | None:
+    return os.environ.get("RAY_AUTH_TOKEN")
 
 
 def _knock(address: str) -> None:

@@ -65,7 +65,8 @@ def open_store(folder: Path, *, create: bool = False) -> Path:
             _check(base, path)
         finally:
             base.close()
-    except FAILURES as error:
+    # A damaged header may ask SQLite for any amount of memory.
+    except (*FAILURES, MemoryError) as error:
         raise damaged(path, error) from error
     return path
 
@@ -86,7 +87,8 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def damaged(path: Path, error: Exception) -> InputError:
     """Return the error for a database that cannot be read."""
-    return InputError(f"the store is damaged: {error}", str(path), remedy=BACKUP)
+    told = str(error) or "it asks for too much memory"
+    return InputError(f"the store is damaged: {told}", str(path), remedy=BACKUP)
 
 
 def _create(folder: Path, path: Path) -> None:
