@@ -81,9 +81,12 @@ def lists_of(hypothesis: st.SearchStrategy[dict[str, Any]], size: int | None = N
     ).filter(lambda lists: bool(lists[-1]))
 
 
+COLUMNS = ["Q1", "Q2"]
+# A name is either that of a feature or that of a column.
+others = names.filter(lambda name: name not in COLUMNS)
 featured = st.fixed_dictionaries(
-    {"text": texts, "features": st.dictionaries(names, values, min_size=1, max_size=4)},
-    optional={"columns": st.dictionaries(st.sampled_from(["Q1", "Q2"]), values)},
+    {"text": texts, "features": st.dictionaries(others, values, min_size=1, max_size=4)},
+    optional={"columns": st.dictionaries(st.sampled_from(COLUMNS), values)},
 )
 scored = st.fixed_dictionaries({"text": texts, "score": totals.filter(lambda x: abs(x) < 1e30)})
 

@@ -31,7 +31,7 @@ class Holders:
         self.here = engine is THREADS
         """Whether all is held by the one worker of this process."""
         # A decoder takes about as long as there are words.
-        words = [1 + len(text.split()) for text in source.sources]
+        words = [1 + len(text.split()) for text in source.sources] or [1] * source.sentences
         self._plan = Plan.of_lines(np.array(words, np.int64))
         deal = _Deal(source, replace(setup, engine=THREADS), self._plan)
         self._crew = engine.crew(deal, setup.threads)
