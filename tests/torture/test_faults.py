@@ -250,7 +250,7 @@ def test_signals_at_any_moment(
 def test_files_that_are_cut_while_they_are_mapped(
     ready: Path, tmp_path: Path, name: str, record_property: Record
 ) -> None:
-    """The command succeeds, or names a file in one line; it is never silent and never hangs."""
+    """The command succeeds, or says in one line what is wrong; it is never silent, never hangs."""
     record_property("times", SIGNALS)
     dice = chance("cut", name)
     files = ("lm.tlm", "phrases.rules")
@@ -278,7 +278,8 @@ def test_files_that_are_cut_while_they_are_mapped(
         if ended.code != 0:
             assert number, ended.err
             ended.check_clear()
-            assert str(path) in err, err
+            # A file that is cut between two looks at it belongs to another model.
+            assert str(path) in err or "another model" in err, err
         ends.append(ended.code)
         span = span or time.monotonic() - began
     print(f"{name}: {SIGNALS} files cut, {ends.count(2)} told, seed {SEED}")
