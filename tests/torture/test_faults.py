@@ -235,10 +235,9 @@ def test_signals_at_any_moment(
             running.send_signal(how)
             said, err = running.communicate(timeout=60)
         ended = Ended(running.returncode, said, err)
-        if UNBORN in err:
-            continue
-        assert ended.code in (0, 128 + how, -how), f"seed {SEED}: {ended}"
-        assert "Traceback" not in err and "panicked" not in err, f"seed {SEED}: {err}"
+        if how != signal.SIGINT or UNBORN not in err:
+            assert ended.code in (0, 128 + how, -how), f"seed {SEED}: {ended}"
+            assert "Traceback" not in err and "panicked" not in err, f"seed {SEED}: {err}"
         if how == signal.SIGINT:
             assert not left(out)
         for part in left(out):
@@ -250,7 +249,7 @@ def test_signals_at_any_moment(
 def test_files_that_are_cut_while_they_are_mapped(
     ready: Path, tmp_path: Path, name: str, record_property: Record
 ) -> None:
-    """The command succeeds, or says in one line what is wrong; it is never silent, never hangs."""
+    """The command succeeds, or names a file in one line; it is never silent and never hangs."""
     record_property("times", SIGNALS)
     dice = chance("cut", name)
     files = ("lm.tlm", "phrases.rules")
@@ -278,8 +277,7 @@ def test_files_that_are_cut_while_they_are_mapped(
         if ended.code != 0:
             assert number, ended.err
             ended.check_clear()
-            # A file that is cut between two looks at it belongs to another model.
-            assert str(path) in err or "another model" in err, err
+            assert str(path) in err, err
         ends.append(ended.code)
         span = span or time.monotonic() - began
     print(f"{name}: {SIGNALS} files cut, {ends.count(2)} told, seed {SEED}")

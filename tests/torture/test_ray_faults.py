@@ -228,7 +228,7 @@ def test_workers_that_hang_change_no_weight(cluster: Any, engine: Ray) -> None:
     task = task_of(learnable(2), "bleu", -5.0, 5.0)
     tuner = with_regime(make_tuner("mira", {"passes": 12}), "shards=3,mix=5")
     wanted, found = epochs(tuner, task, THREADS), []
-    with Ray(3, cluster.address, timeout=6.0) as other:
+    with Ray(3, cluster.address, timeout=15.0) as other:
         for number, epoch in enumerate(tuner.epochs(replace(task, engine=other), START, 3, None)):
             found.append(epoch.weights)
             if number in (2, 5):
@@ -239,6 +239,5 @@ def test_workers_that_hang_change_no_weight(cluster: Any, engine: Ray) -> None:
                 os.kill(slow, signal.SIGSTOP)
                 threading.Timer(2.0, os.kill, (slow, signal.SIGCONT)).start()
                 SURVIVED["worker slow, within the time-out"] += 1
-        # On a busy machine a slow worker may be late, too.
-        assert other.replaced >= 2
+        assert other.replaced == 2
     assert np.array_equal(found, wanted)

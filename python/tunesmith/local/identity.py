@@ -41,12 +41,21 @@ def identity(translator: Translator) -> dict[str, str]:
     }
 
 
-def check_identity(made_with: Mapping[str, str], given: Mapping[str, str], folder: str) -> None:
-    """Raise if an index was made with another model, other weights or other settings."""
+def check_identity(
+    made_with: Mapping[str, str], given: Mapping[str, str], folder: str, translator: Translator
+) -> None:
+    """Raise if an index was made with another model, other weights or other settings.
+
+    `given` is the identity of the translator.
+    """
     for name, what in WHAT.items():
         if made_with.get(name) != given[name]:
+            # The digest is that of all files, so each of them may be the one that differs.
+            than = f" than {', '.join(map(str, translator.model.files))}" * (name == "model")
             raise InputError(
-                f"the lists of this index were decoded with {what}", folder, remedy=REMEDIES[name]
+                f"the lists of this index were decoded with {what}{than}",
+                folder,
+                remedy=REMEDIES[name],
             )
 
 

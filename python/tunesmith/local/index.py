@@ -199,7 +199,7 @@ class Index:
                 str(folder),
                 remedy="add to it (tunesmith local add), or build in another folder",
             )
-        check_identity(manifest.fingerprint, made_with, str(folder))
+        check_identity(manifest.fingerprint, made_with, str(folder), translator)
         if (manifest.building.data, manifest.k) != (data, k):
             raise InputError(
                 "a build with other text or another k was begun here",
@@ -249,7 +249,7 @@ class Index:
         """
         check_search()
         path = Path(folder)
-        made_with = None if translator is None else identity(translator)
+        given = {} if translator is None else identity(translator)
         for left in reversed(range(TRIES)):
             manifest = Manifest.load(path)
             if manifest.building is not None:
@@ -259,8 +259,8 @@ class Index:
                     str(path),
                     remedy="repeat the command that builds it: it goes on from there",
                 )
-            if made_with is not None:
-                check_identity(manifest.fingerprint, made_with, str(path))
+            if translator is not None:
+                check_identity(manifest.fingerprint, given, str(path), translator)
             try:
                 return cls(path, manifest)
             except InputError:
@@ -278,7 +278,8 @@ class Index:
 
     def check(self, translator: Translator) -> None:
         """Raise if the lists were not decoded by this translator."""
-        check_identity(self._manifest.fingerprint, identity(translator), str(self.folder))
+        found, folder = identity(translator), str(self.folder)
+        check_identity(self._manifest.fingerprint, found, folder, translator)
 
     def _opened(self) -> Candidates:
         """Return the candidate search; make it again if it is damaged or lacks examples."""

@@ -65,9 +65,15 @@ def open_store(folder: Path, *, create: bool = False) -> Path:
             _check(base, path)
         finally:
             base.close()
-    # A damaged header may ask SQLite for any amount of memory.
-    except (*FAILURES, MemoryError) as error:
+    except FAILURES as error:
         raise damaged(path, error) from error
+    except MemoryError as error:
+        # A damaged page may ask SQLite for any amount of memory.
+        raise InputError(
+            "the store is damaged, or there is too little memory to open it",
+            str(path),
+            remedy=f"look for free memory; if there is enough, {BACKUP}",
+        ) from error
     return path
 
 
@@ -87,8 +93,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def damaged(path: Path, error: Exception) -> InputError:
     """Return the error for a database that cannot be read."""
-    told = str(error) or "it asks for too much memory"
-    return InputError(f"the store is damaged: {told}", str(path), remedy=BACKUP)
+    return InputError(f"the store is damaged: {error}", str(path), remedy=BACKUP)
 
 
 def _create(folder: Path, path: Path) -> None:
