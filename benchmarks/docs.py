@@ -34,7 +34,7 @@ DOCS = ROOT / "docs"
 KEPT = DOCS / "results" / "benchmarks"
 TORTURE = ROOT / "target" / "torture" / "results"
 BLOCK = re.compile(r"<!-- begin ([\w-]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
-PAGES = DOCS / "results"
+EXPERIMENTS = DOCS / "results"
 INDEX = "README.md"
 CURVE = "local-strength.svg"
 TESTS = ("captions", "tatoeba", "help")
@@ -279,22 +279,27 @@ def experiments(folder: Path) -> Iterator[tuple[str, Loaded]]:
 
 
 def copy_pages(folder: Path) -> None:
-    """Copy the pages and plots of recipes that were run at small scale, and the verdicts of all."""
-    for result in sorted(folder.glob("*/result.json")):
-        if _read(result)["scale"] != "small":
-            say(f"{result.parent.name}: not copied, because it was not run at small scale")
-            continue
-        place = PAGES / result.parent.name
+    """Copy the pages and plots of recipes, and the verdicts of all.
+
+    Nothing is copied if a recipe that has a page was not run, or one not at small scale.
+    """
+    made = sorted(folder.glob("*/result.json"))
+    wrong = [each.parent.name for each in made if _read(each)["scale"] != "small"]
+    had = {page.parent.name for page in EXPERIMENTS.glob(f"*/{INDEX}")}
+    if wrong := [*wrong, *sorted(had - {each.parent.name for each in made})]:
+        say(f"pages not copied: {', '.join(wrong)} not run at small scale in {folder}")
+        return
+    for result in made:
+        place = EXPERIMENTS / result.parent.name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
-        for made in (result.with_name(INDEX), *result.parent.glob("*.svg")):
-            shutil.copyfile(made, place / made.name)
-    index, overview = PAGES / INDEX, folder / INDEX
-    if overview.exists():
-        verdicts = overview.read_text(encoding="utf-8").partition("\n")[2].strip()
-        text = index.read_text(encoding="utf-8")
-        told = f"<!-- begin verdicts -->\n{verdicts}\n<!-- end verdicts -->"
-        index.write_text(BLOCK.sub(lambda _: told, text), encoding="utf-8")
+        for each in (result.with_name(INDEX), *result.parent.glob("*.svg")):
+            shutil.copyfile(each, place / each.name)
+    verdicts = (folder / INDEX).read_text(encoding="utf-8").partition("\n")[2].strip()
+    told = f"<!-- begin verdicts -->\n{verdicts}\n<!-- end verdicts -->"
+    index = EXPERIMENTS / INDEX
+    text = index.read_text(encoding="utf-8")
+    index.write_text(BLOCK.sub(lambda _: told, text), encoding="utf-8")
 
 
 def _tested(outcome: Loaded) -> list[Row]:

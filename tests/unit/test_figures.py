@@ -115,7 +115,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, path in (
         ("ROOT", tmp_path),
         ("DOCS", tmp_path / "docs"),
-        ("PAGES", tmp_path / "docs" / "results"),
+        ("EXPERIMENTS", tmp_path / "docs" / "results"),
         ("KEPT", tmp_path / "docs" / "results" / "benchmarks"),
         ("RESULTS", tmp_path / "measured"),
         ("TORTURE", tmp_path / "torture"),
@@ -157,23 +157,36 @@ def test_an_older_result_does_not_replace_a_newer_one(place: Path) -> None:
     assert page_of(place, "serve-kills").startswith("New.")
 
 
-def test_pages_of_experiments_are_copied(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages_of_experiments_are_copied_if_all_were_run_at_small_scale(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made, kept = place / "made", place / "docs" / "results"
-    for name, scale in (("one", "small"), ("two", "smoke")):
-        (made / name).mkdir(parents=True)
+
+    def run(name: str, scale: str) -> None:
+        (made / name).mkdir(parents=True, exist_ok=True)
         (made / name / "result.json").write_text(json.dumps({"scale": scale}))
         (made / name / "README.md").write_text(f"# {name}\n")
         (made / name / "new.svg").write_text("<svg/>")
+
+    before = "a\n<!-- begin verdicts -->\nb\n<!-- end verdicts -->\nc\n"
+    for name in ("one", "two"):
+        (kept / name).mkdir(parents=True)
+        (kept / name / "README.md").write_text("old\n")
+        (kept / name / "old.svg").write_text("<svg/>")
+    (kept / "README.md").write_text(before)
+    run("one", "small")
     (made / "README.md").write_text("# Experiments\n\n| one | confirmed |\n")
-    (kept / "one").mkdir(parents=True)
-    (kept / "one" / "old.svg").write_text("<svg/>")
-    (kept / "README.md").write_text("a\n<!-- begin verdicts -->\nb\n<!-- end verdicts -->\nc\n")
+    for scale in (None, "smoke"):
+        if scale:
+            run("two", scale)
+        docs.main([str(made)])
+        assert "pages not copied: two" in capsys.readouterr().err
+        assert (kept / "README.md").read_text() == before
+        assert (kept / "one" / "README.md").read_text() == "old\n"
+    run("two", "small")
     docs.main([str(made)])
     assert {path.name for path in (kept / "one").iterdir()} == {"README.md", "new.svg"}
-    assert not (kept / "two").exists() and "two: not copied" in capsys.readouterr().err
-    assert (kept / "README.md").read_text() == (
-        "a\n<!-- begin verdicts -->\n| one | confirmed |\n<!-- end verdicts -->\nc\n"
-    )
+    assert (kept / "README.md").read_text() == before.replace("b\n", "| one | confirmed |\n")
 
 
 def test_missed_targets_are_always_shown(place: Path) -> None:
