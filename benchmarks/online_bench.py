@@ -389,9 +389,7 @@ def shrink(setting: Setting) -> Outcome:
                     for seed in seeds
                 ]
                 row: dict[str, Cell] = {"task": task, "l1": l1, "shrink": way, "seeds": len(runs)}
-                row["mert"] = _mean(run["start"][1] for run in runs)
-                row["tuned on"] = _mean(run["tuned"][0] for run in runs)
-                row["judged on"] = _mean(run["tuned"][1] for run in runs)
+                row |= _from_mert(runs)
                 row["weights"] = round(
                     statistics.mean(sum(map(bool, run["weights"].values())) for run in runs)
                 )
@@ -420,9 +418,7 @@ def margins(setting: Setting) -> Outcome:
             ]
             shown = ", ".join(f"`{key}={value}`" for key, value in options.items())
             row: dict[str, Cell] = {"task": task, "tuner": preset, "settings": shown or "defaults"}
-            row["mert"] = _mean(run["start"][1] for run in runs)
-            row["tuned on"] = _mean(run["tuned"][0] for run in runs)
-            row["judged on"] = _mean(run["tuned"][1] for run in runs)
+            row |= _from_mert(runs)
             row["spread"] = round(
                 statistics.mean(run["facts"][-1]["spread"]["mean"] for run in runs), 1
             )
@@ -444,6 +440,15 @@ def margins(setting: Setting) -> Outcome:
         )
         outcome.claims.append(Claim(f"rm less mira {how}", rm - mira, 0.0, "at least"))
     return outcome
+
+
+def _from_mert(runs: Sequence[Mapping[str, Any]]) -> dict[str, Cell]:
+    """Return the scores of runs that began with the weights of a short MERT."""
+    return {
+        "mert": _mean(run["start"][1] for run in runs),
+        "tuned on": _mean(run["tuned"][0] for run in runs),
+        "judged on": _mean(run["tuned"][1] for run in runs),
+    }
 
 
 def _mean(values: Iterable[float]) -> float:

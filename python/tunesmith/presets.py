@@ -560,8 +560,8 @@ def rm(
     footnote on costs. Deviations: those of `mira`, the paper having 15 learners; the paper has
     C = D = 0.01 (`c=0.01`, `price=0.01`), D = 0.1 for sparse features, and B = 1 whatever the
     weights (`bound=1`, `spread=0`, which shrinks weights whose scores spread further); candidates
-    for the bounds are the k best strings, of forests too. The paper's gain over `mira` with sparse
-    features does not show on our tasks (docs/benchmarks.md).
+    for the bounds are the k best strings, of forests too. With sparse features these defaults do
+    not gain over `mira`, as the paper's `rm` does (docs/benchmarks.md).
 
     >>> rm(c=0.01, bound=1.0, price=0.01, spread=0, normalise=False).learner.selector.bound
     1.0

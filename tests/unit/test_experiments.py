@@ -176,6 +176,9 @@ def test_figures_that_do_not_overlap_have_the_p_of_the_rank_test() -> None:
     assert (near.outcome, near.p) == ("unclear", None)
     four = _separate("t", "a", "b", [1.0] * 4, [2.0] * 4, higher=True)
     assert four.outcome == "lower" and four.p == pytest.approx(2 / 70)
+    one = _separate("t", "a", "b", [9.0], [1.0], higher=True)
+    assert (one.outcome, one.p) == ("unclear", None)
+    assert "any two figures differ by chance" in evidence_text(one)
 
 
 # -- recipes -------------------------------------------------------------------------------
