@@ -59,6 +59,14 @@ def test_mixing_is_bound_by_the_network_when_weights_are_many() -> None:
     assert found.bytes_moved == 2 * 20 * 1000 * 8e6
 
 
+def test_a_mixing_waits_for_as_many_sentences_as_the_learner_of_a_run_takes_at_once() -> None:
+    # Four shards of 25 sentences in 20 pieces: five of two sentences, then fifteen of one.
+    found = simulate("mixing", Measurements((1.0,), **FREE), 4, 100, cores=2)
+    assert math.isclose(found.seconds, 5 * 4.0 + 15 * 2.0)
+    alone = simulate("mixing", Measurements((1.0,), **FREE), 4, 100)
+    assert math.isclose(alone.seconds, 5 * 2.0 + 15 * 1.0)
+
+
 def test_the_lists_of_a_batch_tuner_stay_with_at_most_so_many_workers_as_there_are_blocks() -> None:
     known = Measurements((0.1,), 0.0, 1e3, list_bytes=1e6, optimise_seconds=0.1, **FREE)
     assert simulation.LIST == LIST

@@ -128,11 +128,10 @@ def _mixing(
 ) -> Predicted:
     """Each worker passes over its shard; weights are averaged `mix` times."""
     seconds = busy = network = stale = moved = 0.0
-    for piece in np.array_split(times, mix):
-        if not len(piece):
-            continue
-        parts = np.array_split(piece, workers)
-        own = [float(part.sum()) + known.step_seconds * len(part) for part in parts]
+    shards = [np.array_split(shard, mix) for shard in np.array_split(times, workers)]
+    for pieces in zip(*shards, strict=True):
+        steps = sum(map(len, pieces))
+        own = [float(piece.sum()) + known.step_seconds * len(piece) for piece in pieces]
         seconds += all_done(own, cores)
         busy += sum(own)
         # A single worker has nobody to mix with.
@@ -142,7 +141,7 @@ def _mixing(
             network += crossing
             moved += 2 * workers * known.update_bytes
             # Of the other shards' steps in the piece, half come before the mean step.
-            stale += len(piece) * (len(piece) - len(piece) / workers) / 2
+            stale += steps * (steps - steps / workers) / 2
     return _predicted(
         "mixing", workers, cores, seconds, network, 0.0, busy, stale / len(times), moved
     )
