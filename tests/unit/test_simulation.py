@@ -67,6 +67,13 @@ def test_a_mixing_waits_for_as_many_sentences_as_the_learner_of_a_run_takes_at_o
     assert math.isclose(alone.seconds, 5 * 2.0 + 15 * 1.0)
 
 
+def test_mixings_without_steps_are_messages_only() -> None:
+    known = Measurements((1.0,), latency=0.01, bandwidth=1e18)
+    few, many = (simulate("mixing", known, 4, 100, mix=mix).seconds for mix in (25, 10**9))
+    assert math.isclose(few, 25 * (1.0 + 8 * 0.01))
+    assert math.isclose(many, 25 * 1.0 + 10**9 * 8 * 0.01)
+
+
 def test_the_lists_of_a_batch_tuner_stay_with_at_most_so_many_workers_as_there_are_blocks() -> None:
     known = Measurements((0.1,), 0.0, 1e3, list_bytes=1e6, optimise_seconds=0.1, **FREE)
     assert simulation.LIST == LIST

@@ -128,20 +128,21 @@ def _mixing(
 ) -> Predicted:
     """Each worker passes over its shard; weights are averaged `mix` times."""
     seconds = busy = network = stale = moved = 0.0
-    shards = [np.array_split(shard, mix) for shard in np.array_split(times, workers)]
+    # A shard has no more pieces than sentences; learners mix without steps after that.
+    count = min(mix, -(-len(times) // workers))
+    shards = [np.array_split(shard, count) for shard in np.array_split(times, workers)]
     for pieces in zip(*shards, strict=True):
-        steps = sum(map(len, pieces))
         own = [float(piece.sum()) + known.step_seconds * len(piece) for piece in pieces]
         seconds += all_done(own, cores)
         busy += sum(own)
-        # A single worker has nobody to mix with.
-        if workers > 1:
-            waiting = QUESTIONS * known.latency
-            crossing = 2 * (waiting + workers * known.message(known.update_bytes))
-            network += crossing
-            moved += 2 * workers * known.update_bytes
-            # Of the other shards' steps in the piece, half come before the mean step.
-            stale += steps * (steps - steps / workers) / 2
+        # Of the other shards' steps in the piece, half come before the mean step.
+        steps = sum(map(len, pieces))
+        stale += steps * (steps - steps / workers) / 2
+    # A single worker has nobody to mix with.
+    if workers > 1:
+        waiting = QUESTIONS * known.latency
+        network = mix * 2 * (waiting + workers * known.message(known.update_bytes))
+        moved = mix * 2.0 * workers * known.update_bytes
     return _predicted(
         "mixing", workers, cores, seconds, network, 0.0, busy, stale / len(times), moved
     )
