@@ -123,6 +123,11 @@ class Source(ABC):
     """Whether single sentences can be decoded with a learner's current weights."""
 
     @property
+    def prunes(self) -> bool:
+        """Whether weights of another size find other hypotheses, as with a beam's threshold."""
+        return False
+
+    @property
     def sentences(self) -> int:
         """Number of sentences."""
         return len(self.references)

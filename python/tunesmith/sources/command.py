@@ -62,6 +62,11 @@ class Command(Source):
                 remedy="write {weights} where it has the name of their file",
             )
 
+    @property
+    def prunes(self) -> bool:
+        """True, because most decoders have a beam's threshold."""
+        return True
+
     def resume_key(self) -> dict[str, object]:
         """Return settings that must be the same when a run is resumed, apart from the sentences."""
         template = None if self.template is None else fingerprint(self.template)

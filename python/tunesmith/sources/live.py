@@ -88,6 +88,11 @@ class Live(Source):
         shown = self.model.translator(tokenized=self.tokenized)
         self.sources = shown.prepared(self.lines)
 
+    @property
+    def prunes(self) -> bool:
+        """Whether weights of another size find other hypotheses: the beam has a threshold."""
+        return {**self.model.settings, **self.settings}.get("threshold", inf) < inf
+
     def suited(self, space: str) -> Live:
         """Return the source with the kind of space that a tuner learns from."""
         if self.space not in (None, space):

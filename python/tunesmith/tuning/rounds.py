@@ -307,12 +307,12 @@ class Decodings:
         return choice, Decoded(weights, None if found is None else partial(_same, found))
 
     def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
-        """Return weights of the size at the start, where only their direction was tuned.
+        """Return weights of the size at the start, where their size is of no use to the tuner, or
+        would make the decoder's beam narrower.
 
-        A decoder's beam is wide or narrow by the size of scores, so sizes must not run away.
         Weights of features that never vary have no size and keep their value.
         """
-        if not getattr(self._tuner, "scale_free", False):
+        if not (getattr(self._tuner, "scale_free", False) or self._source.prunes):
             return weights
         free = [np.where(task.free, each, 0.0) for each in (start, weights)]
         (old, new), varying = sizes_held(self._holders.held, free)
