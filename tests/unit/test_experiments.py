@@ -677,6 +677,20 @@ def test_the_settings_of_a_paper_are_all_taken_where_a_recipe_gives_none(tmp_pat
     assert lab.run(recipe)["verdict"] in ("confirmed", "not confirmed")
 
 
+def test_weights_of_each_sentence_have_no_score_on_the_tuning_text(tmp_path: Path) -> None:
+    text = BASE.replace('"sample-lists"', '"sample-examples"')
+    text = text.replace("seeds = 1", "seeds = 1\niterations = 1").replace(
+        'name = "first"\npreset = "none"',
+        'name = "first"\npreset = "none"\nafter = "kbmira"\n'
+        'local = { method = "mbuu", k = 3, text = ["more captions"] }',
+    )
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+    (table,) = outcome["tables"]
+    local, tuned = table["rows"]
+    assert local["development"] is None and tuned["development"]
+    assert "empty where each test sentence has weights of its own" in table["notes"][0]
+
+
 def test_own_text_is_no_sample_text(tmp_path: Path) -> None:
     for name in ("train", "dev", "test"):
         for side in ("src", "tgt"):
