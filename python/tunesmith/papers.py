@@ -178,7 +178,9 @@ PAPERS: dict[str, Paper] = {
                 start=0.1,
             )
         },
-        "How often within a pass the development test set is translated (--set proposals=N).",
+        "How often within a pass the development test set is translated (--set proposals=N). "
+        "0.1 is the weight of our features: `words` counts up where the penalty of Moses counts "
+        "down, and `unknown` is one of them, which Moses leaves at -100.",
     ),
     "eidelman2012": Paper(
         "Eidelman 2012, Optimization strategies for online large-margin learning",

@@ -207,6 +207,24 @@ def test_weights_of_the_same_direction_do_not_differ(weights: Path, tmp_path: Pa
     assert all(each["opposed"] == 0 for each in told["groups"])
 
 
+def test_a_large_weight_that_nothing_learnt_hides_no_difference(tmp_path: Path) -> None:
+    unknown = {"unknown": -100.0}
+    for name, learnt in (("a", {"lm": 1.0, "words": 2.0}), ("b", {"lm": 4.0, "words": -2.0})):
+        Weights({**learnt, **unknown}).save(tmp_path / f"{name}.toml")
+    ran = tunesmith("inspect", tmp_path / "a.toml", tmp_path / "b.toml", "--json").object
+    (dense,) = ran["groups"]
+    assert (dense["both"], dense["opposed"], ran["left_out"]) == (3, 1, ["unknown"])
+    assert dense["cosine"] == pytest.approx(0.0, abs=1e-12)
+    assert dense["correlation"] == pytest.approx(-1.0)
+    # Of length √20 and √5.
+    moved = {each["feature"]: each["difference"] for each in ran["differences"]}
+    assert moved == pytest.approx({"words": -6.0 / 20**0.5, "lm": 2.0 / 20**0.5})
+    shown = tunesmith("inspect", tmp_path / "a.toml", tmp_path / "b.toml").out
+    assert "leave unknown out" in shown
+    same = tunesmith("inspect", tmp_path / "a.toml", tmp_path / "a.toml", "--json").object
+    assert (same["left_out"], same["groups"][0]["cosine"]) == ([], pytest.approx(1.0))
+
+
 def test_runs_are_compared_by_their_final_weights(sample: Sample, tmp_path: Path) -> None:
     for tuner in ("mert", "pro"):
         words = "rerank", "tune", *sample.dev, "-t", tuner, "--run", tmp_path / tuner

@@ -483,6 +483,25 @@ def test_all_held_out_texts_are_in_events_and_report(world: Path, tmp_path: Path
     assert '<g class="series" data-name="held out 2"' in page
 
 
+def test_a_chain_names_the_runs_of_its_tuners(world: Path, tmp_path: Path) -> None:
+    run = tmp_path / "chain"
+    options = ("--set", "mert.restarts=1", "--epochs", 1, "--run", run)
+    ran = tunesmith(*asked(world, "phrase", "-t", "mert,mira", *options))
+    assert ran.code in (0, 1), ran.err
+    parts = [run / "1-mert", run / "2-mira"]
+    for part in parts:
+        assert (part / "report.html").is_file()
+        assert f"{part / 'report.html'} shows the run" in ran.err
+    assert f"{run / 'report.html'} shows" not in ran.err
+    for words in (("report", run), ("inspect", run), ("inspect", parts[0], run)):
+        ran = tunesmith(*words)
+        assert ran.code == 2
+        assert "each tuner of a chain has a run of its own" in ran.err
+        assert f"give one of {parts[0]}, {parts[1]}" in ran.err
+    ran = tunesmith("compare", parts[0], run)
+    assert ran.code == 2 and f"give one of {parts[0]}, {parts[1]}" in ran.err
+
+
 def test_a_held_out_source_again_has_another_reference(world: Path) -> None:
     held = ("--heldout", world / "test.src")
     twice = (*held, world / "test.tgt", *held, world / "dev.tgt")

@@ -34,7 +34,7 @@ from tunesmith.experiments.claims import (
 )
 from tunesmith.experiments.fields import at_scale
 from tunesmith.experiments.plot import Point, draw, drawn_passes, plot_name
-from tunesmith.experiments.recipe import MORE, Claim
+from tunesmith.experiments.recipe import MORE, Claim, System
 from tunesmith.experiments.running import Found, kept, map_text, within
 from tunesmith.experiments.sample import pairs, parsed
 from tunesmith.experiments.store import Store
@@ -44,6 +44,7 @@ from tunesmith.experiments.tasks import find_tasks
 from tunesmith.experiments.worlds import Data, World
 from tunesmith.experiments.writing import evidence_text, latex, markdown, texts_of
 from tunesmith.metrics import get_metric
+from tunesmith.sources import Live
 
 BASE = """
 title = "Mine"
@@ -306,6 +307,36 @@ BAD = {
         "> last on",
         "claims: no system is called 'last'",
         "there are first, kbmira",
+    ),
+    "unknown regime": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\nregime = "shards=x"',
+        "systems[2].regime: 'shards=x' is no part of a regime",
+        "give batch=N",
+    ),
+    "unknown metric of a system": (
+        'preset = "kbmira"',
+        'preset = "kbmira"\nmetric = "blue"',
+        "systems[2].metric: unknown metric 'blue'",
+        "choose one of bleu",
+    ),
+    "plot over nothing": (
+        "[[claims]]",
+        '[[plots]]\nkind = "options"\n\n[[claims]]',
+        "plots[1].x: is missing",
+        "name the option",
+    ),
+    "plot over an option that nothing has": (
+        "[[claims]]",
+        '[[plots]]\nkind = "options"\nx = "cc"\n\n[[claims]]',
+        "plots: no system has a number for 'cc'",
+        "name an option",
+    ),
+    "plot of passes over an option": (
+        "[[claims]]",
+        '[[plots]]\nkind = "passes"\nx = "c"\n\n[[claims]]',
+        "plots[1].x: a plot of passes has none",
+        "leave it out",
     ),
     "no claim": ("kbmira > first on tests", "kbmira", "claims[1].claim: 'kbmira' is no", "write"),
     "two of a name": ('name = "first"', 'name = "kbmira"', "two systems are called", "its own"),
@@ -614,6 +645,72 @@ def test_a_system_may_have_the_settings_of_a_paper(tmp_path: Path) -> None:
     assert system.options["history"] == "oracle"
     with pytest.raises(InputError, match=r"och2003 has no settings for kbmira"):
         read_recipe(written(tmp_path, text.replace("cherry2012", "och2003")), "smoke")
+
+
+def test_the_settings_of_a_paper_are_all_taken_where_a_recipe_gives_none(tmp_path: Path) -> None:
+    text = BASE.replace('"sample-lists"', '"sample"').replace(
+        'name = "kbmira"\npreset = "kbmira"',
+        'name = "kbmira"\npreset = "{preset}"\nas = "{paper}"{more}',
+    )
+
+    def system(preset: str, paper: str, more: str = "") -> System:
+        given = text.format(preset=preset, paper=paper, more=more)
+        read = read_recipe(written(tmp_path, given), "smoke")
+        return next(each for each in read.systems if each.name == "kbmira")
+
+    green = system("adagrad", "green2013")
+    assert (green.start, green.nbest) == ("equal", None)
+    assert green.search == {"distortion_limit": 5, "phrase_limit": 7}
+    assert green.on_lists is not None
+    assert (green.on_lists.start, green.on_lists.search) == (None, {})
+    assert system("mira-hildreth", "hasler2011", "\nstart = 0.5").start == 0.5
+    assert system("pro", "hopkins2011").iterations == 30
+    assert system("pro", "hopkins2011", "\niterations = 2").iterations == 2
+    given = text.format(preset="adagrad", paper="green2013", more="\niterations = 1")
+    lab = Lab(tmp_path / "out", jobs=1)
+    recipe = read_recipe(written(tmp_path, given), "smoke")
+    world = World(find_tasks(recipe)[0], Data((tmp_path,), "sample", None), lab.store)
+    found = world.source(green)
+    assert isinstance(found, Live)
+    # The task's own limits count before the paper's.
+    assert {**green.search, **world.task.search}.items() <= found.settings.items()
+    assert lab.run(recipe)["verdict"] in ("confirmed", "not confirmed")
+
+
+def test_weights_of_each_sentence_have_no_score_on_the_tuning_text(tmp_path: Path) -> None:
+    text = BASE.replace('"sample-lists"', '"sample-examples"')
+    text = text.replace("seeds = 1", "seeds = 1\niterations = 1").replace(
+        'name = "first"\npreset = "none"',
+        'name = "first"\npreset = "none"\nafter = "kbmira"\n'
+        'local = { method = "mbuu", k = 3, text = ["more captions"] }',
+    )
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+    (table,) = outcome["tables"]
+    local, tuned = table["rows"]
+    assert local["development"] is None and tuned["development"]
+    assert "empty where each test sentence has weights of its own" in table["notes"][0]
+
+
+def test_own_text_is_no_sample_text(tmp_path: Path) -> None:
+    for name in ("train", "dev", "test"):
+        for side in ("src", "tgt"):
+            (tmp_path / f"{name}.{side}").write_text("a b\nc d\ne f\n", encoding="utf-8")
+    own = """
+[task.mine]
+kind = "phrase"
+tokenized = true
+train = { texts = [{ source = "train.src", references = ["train.tgt"] }], order = 2 }
+development = { source = "dev.src", references = ["dev.tgt"] }
+tests.news = { source = "test.src", references = ["test.tgt"] }
+"""
+    text = BASE.replace('["sample-lists"]', '["mine"]') + own
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path, text), "smoke"))
+    assert outcome["sampled"] == []
+    page = tmp_path / "out" / "mine" / "README.md"
+    assert "Sample text" not in page.read_text(encoding="utf-8")
+    outcome = Lab(tmp_path / "out", jobs=1).run(read_recipe(written(tmp_path), "small"))
+    assert outcome["sampled"] == ["sample-lists"]
+    assert "stands for sample-lists" in page.read_text(encoding="utf-8")
 
 
 def test_on_saved_lists_a_paper_has_neither_decodings_nor_delays(tmp_path: Path) -> None:

@@ -197,6 +197,28 @@ def test_only_the_last_tuner_of_a_chain_sees_sparse_features(world: Path, tmp_pa
     assert learn(True) == found
 
 
+def test_a_chain_that_was_stopped_in_its_first_tuner_goes_on(world: Path, tmp_path: Path) -> None:
+    def learn(run: Path, stop: bool = False, resume: bool = False) -> dict[str, float]:
+        def listen(event: dict[str, object]) -> None:
+            if stop and event["event"] == "epoch":
+                raise KeyboardInterrupt
+
+        options = {"mert.restarts": 2, "mira.passes": 2}
+        found = tune(
+            live(world), "mert,mira", METRIC, options=options, start=POOR["phrase"], iterations=2,
+            run=run, resume=resume, listen=listen,
+        )  # fmt: skip
+        return dict(found.weights)
+
+    whole = learn(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        learn(tmp_path / "run", stop=True)
+    assert not (tmp_path / "run" / "2-mira").exists()
+    assert learn(tmp_path / "run", resume=True) == whole
+    with pytest.raises(InputError, match="there is no run to resume here"):
+        learn(tmp_path / "none", resume=True)
+
+
 def test_learning_may_begin_with_zero(world: Path) -> None:
     zero = dict.fromkeys(POOR["phrase"], 0.0)
     found = tune(live(world), "adagrad", METRIC, start=zero, iterations=3)

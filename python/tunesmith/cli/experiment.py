@@ -15,6 +15,7 @@ from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.experiments import SCALES, Lab, Recipe, find_recipe, read_recipe, shipped
 from tunesmith.experiments.tasks import described, find_tasks
+from tunesmith.report.wording import plural
 
 app = typer.Typer(
     help="Run tables and figures of the papers again: recipes, verdicts, plots.",
@@ -98,7 +99,8 @@ def show(
         out.print(f"reproduces {each}")
     if read.about:
         out.print(read.about)
-    out.print(f"scale {scale}: {read.seeds} seeds, metrics {', '.join(read.metrics)}")
+    seeds = plural(read.seeds, "seed")
+    out.print(f"scale {scale}: {seeds}, metrics {', '.join(read.metrics)}")
     rows = table("\ntasks", "task", "about", "tuning", "tests")
     for task in tasks:
         rows.add_row(
@@ -107,7 +109,8 @@ def show(
     out.print(rows)
     rows = table("\nsystems", "system", "preset", "options", "features")
     for system in read.systems:
-        options = " ".join(f"{key}={value}" for key, value in system.options.items())
+        given = {**system.options, **system.changed}
+        options = " ".join(f"{key}={value}" for key, value in given.items())
         rows.add_row(system.name, system.preset, options, " ".join(system.templates))
     out.print(rows)
     out.print("\nclaims", style="bold")
@@ -213,8 +216,8 @@ def _run(
             f"{outcome['seconds']:.0f}",
         )
     out.print(rows)
-    if scale == "smoke":
-        out.print("smoke scale: sample text, which proves nothing about a claim", style="dim")
+    if any(outcome["sampled"] for outcome in outcomes):
+        out.print("sample text was used, which proves nothing about a claim", style="dim")
     print(folder / "README.md")
 
 

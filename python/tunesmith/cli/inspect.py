@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tunesmith.analysis.overlap import differences, length, overlap
+from tunesmith.analysis.overlap import constants, differences, length, overlap
 from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, effect, emit, note, out, table, tell_skipped, warn
 from tunesmith.decode.templates import DENSE, groups, template_of
@@ -97,6 +97,8 @@ def inspect(
     weights of the same length: only the direction of weights decides.
     """
     if path.is_dir() and not _is_run(path):
+        if RunDirectory(path).stages:
+            raise RunDirectory(path).missing()
         if group or positive or negative or drop_zeros or lists or out_file:
             raise InputError(
                 "a model has no such options",
@@ -188,12 +190,12 @@ def _compare(left: Path, right: Path, group: str | None, top: int, json: bool) -
             str(right),
             remedy="name a file or a run to compare with, or a model directory before the phrase",
         )
-    if right.is_dir() and not _is_run(right):
+    if right.is_dir() and not _is_run(right) and not RunDirectory(right).stages:
         raise InputError(
             "a model has no weights to compare with", str(right), remedy="name its weights.toml"
         )
     a, b = _read(left), _read(right)
-    found = overlap(a, b)
+    found, idle = overlap(a, b), constants(a, b)
     _check_group(group, {each.template for each in found}, left)
     found = [each for each in found if group in (None, each.template)]
     moved = {
@@ -208,6 +210,7 @@ def _compare(left: Path, right: Path, group: str | None, top: int, json: bool) -
                 "left": str(left),
                 "right": str(right),
                 "groups": [{**asdict(each), "share": each.share} for each in found],
+                "left_out": sorted(idle),
                 "differing": len(moved),
                 "differences": [
                     {
@@ -238,9 +241,15 @@ def _compare(left: Path, right: Path, group: str | None, top: int, json: bool) -
         "both, with opposite signs; correlation: of the weights in both",
         style="dim",
     )
+    if idle:
+        out.print(
+            f"cosine, correlation and differences leave {', '.join(sorted(idle))} out: equal in A "
+            "and B, and so large that all else would be hidden",
+            style="dim",
+        )
     title = "\nLargest differences, both sets of weights scaled to length 1"
     shown = table(title, "feature", "A", "B", "B − A", "group")
-    lengths = [length(side) for side in (a, b)]
+    lengths = [length(side, idle) or 1.0 for side in (a, b)]
     for name in names:
         given = (
             f"{side[name] / size:+.4f}" if name in side else ""

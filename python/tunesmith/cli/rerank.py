@@ -26,7 +26,7 @@ from tunesmith.cli.console import (
     warn,
 )
 from tunesmith.cli.presets import started
-from tunesmith.cli.verdict import show_untuned, show_verdict
+from tunesmith.cli.verdict import show_untuned, show_verdict, tell_reports
 from tunesmith.engines import Engine
 from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
@@ -302,7 +302,7 @@ def tune(
         if out_file is not None and accepted:
             note(f"weights written to {out_file}")
         if run is not None:
-            note(f"{run / 'report.html'} shows the run")
+            tell_reports(run)
     fits = result.refused is None
     if fits and result.heldout is not None and result.heldout_start is not None:
         gained = result.heldout - result.heldout_start

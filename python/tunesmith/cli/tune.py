@@ -24,7 +24,7 @@ from tunesmith.cli.console import (
     warn,
 )
 from tunesmith.cli.translate import tell_unknown
-from tunesmith.cli.verdict import show_verdict
+from tunesmith.cli.verdict import show_verdict, tell_reports
 from tunesmith.decode.markup import refuse_lattice
 from tunesmith.decode.model_weights import Kind, templates_of
 from tunesmith.decode.moses import read_config
@@ -415,7 +415,7 @@ def tune(
         elif run is None and result.refused is None:
             note("the weights are not saved (use --out FILE or --run DIR)")
         if run is not None:
-            note(f"{run / 'report.html'} shows the run")
+            tell_reports(run)
     if result.refused is not None:
         fail(f"refused: {result.refused} (another tuner, start or option may help)", 1)
 

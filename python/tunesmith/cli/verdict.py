@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tunesmith.cli.console import changed_of, out, table
+from pathlib import Path
+
+from tunesmith.cli.console import changed_of, note, out, table
 from tunesmith.learn.untuned import CONSENSUS, START, described, is_alone
 from tunesmith.report.wording import headline
+from tunesmith.runs import RunDirectory
 from tunesmith.tuning import Result
 
 PLACES = {
@@ -65,3 +68,9 @@ def show_verdict(result: Result) -> None:
             style="dim",
         )
     out.print(f"{changed_of(result.changed)}, on {PLACES[on]}")
+
+
+def tell_reports(run: Path) -> None:
+    """Name the report of a run, or those of a chain of tuners."""
+    for each in RunDirectory(run).stages or [run]:
+        note(f"{each / 'report.html'} shows the run")

@@ -84,7 +84,7 @@ def _series(
                 (
                     Point(value, cell, low, high)
                     for system, _ in runs
-                    if (value := _option(system, name)) is not None
+                    if (value := system.number(name)) is not None
                     for cell, low, high in _cells(tables, task, system.name, column)
                 ),
                 key=lambda point: point.x,
@@ -123,11 +123,6 @@ def drawn_passes(runs: Sequence[Found], bars: bool) -> list[Point]:
             )
         points.append(Point(number + 1.0, fmean(scores), low, high))
     return points
-
-
-def _option(system: System, name: str) -> float | None:
-    value = {**(system.local or {}), **system.options, "beam": system.beam}.get(name)
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _cells(

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from importlib import resources
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tunesmith.errors import InputError
 from tunesmith.experiments.fields import Fields, at_scale
+from tunesmith.learn.online import with_regime
 from tunesmith.metrics import get_metric
 from tunesmith.papers import Settings, settings_of
 from tunesmith.presets import make_tuner, preset_names
@@ -25,8 +26,7 @@ from tunesmith.training.model import check_templates
 
 NONE, CONSENSUS, ALONE = "none", "consensus", "best-feature"
 UNTUNED = (NONE, CONSENSUS, ALONE)
-"""What a system may have in place of a tuner; the last two choose from saved lists."""
-"""The preset of a system that keeps its start weights."""
+"""What a system may have in place of a tuner: keep its start weights; choose from saved lists."""
 ACCURACY = "accuracy"
 """The metric of structured tasks."""
 SPACES = ("list", "forest", "bins")
@@ -47,8 +47,9 @@ class System:
     templates: tuple[str, ...] = ()
     space: str | None = None
     regime: str | None = None
-    start: float | None = None
-    """All dense weights at the start; None: the model's own."""
+    start: float | Literal["equal"] | None = None
+    """All dense weights at the start; equal: of one size, with the signs of the model's own; None:
+    the model's own."""
     after: str | None = None
     """The system whose weights it starts from."""
     metric: str | None = None
@@ -62,6 +63,8 @@ class System:
     """The tuning text of the task."""
     beam: int | None = None
     nbest: int | None = None
+    search: Mapping[str, float] = field(default_factory=dict)
+    """Limits of a paper's phrase-based search, where the task has none."""
     partial: str | None = None
     ranked: str | None = None
     local: Mapping[str, Any] | None = None
@@ -72,6 +75,23 @@ class System:
     """The tasks it is run on; none: all."""
     on_lists: System | None = None
     """The same on saved lists, if a paper's settings differ there."""
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What else differs from a system with only a preset: regime, start, length of lists."""
+        told = ("name", "preset", "options", "templates", "tasks", "on_lists")
+        plain = System("", "")
+        return {
+            each.name: value
+            for each in fields(self)
+            if each.name not in told
+            and (value := getattr(self, each.name)) != getattr(plain, each.name)
+        }
+
+    def number(self, option: str) -> float | None:
+        """Return the value of an option, if it is a number: of the tuner, or the beam."""
+        value = {**(self.local or {}), **self.options, "beam": self.beam}.get(option)
+        return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass(frozen=True)
@@ -231,10 +251,7 @@ def read_recipe(path: Path, scale: str) -> Recipe:
     }
     for name in metrics:
         if name != ACCURACY:
-            try:
-                get_metric(name)
-            except InputError as error:
-                raise fields.wrong("metrics", error.message, error.remedy or "correct it") from None
+            _check_metric(fields, "metrics", name)
     systems = [one for each in fields.tables("systems") for one in _systems(each, default)]
     if not tasks:
         raise fields.wrong("tasks", "no tasks", "name at least one")
@@ -285,6 +302,13 @@ def read_recipe(path: Path, scale: str) -> Recipe:
         raise fields.wrong("tables", "no tables", "add a table [[tables]] with a kind")
     _check_names(recipe, fields)
     return recipe
+
+
+def _check_metric(fields: Fields, key: str, name: str) -> None:
+    try:
+        get_metric(name)
+    except InputError as error:
+        raise fields.wrong(key, error.message, error.remedy or "correct it") from None
 
 
 def _starts_from(system: System, systems: Sequence[System]) -> list[str]:
@@ -382,11 +406,21 @@ def _system(
         options = settings.with_options(preset, options)
     if preset not in UNTUNED:
         try:
-            make_tuner(preset, options)
+            tuner = make_tuner(preset, options)
         except InputError as error:
             raise fields.wrong("options", error.message, error.remedy or "correct it") from None
+        try:
+            with_regime(tuner, fields.text("regime", settings.regime))
+        except InputError as error:
+            raise fields.wrong("regime", error.message, error.remedy or "correct it") from None
+    metric = fields.text("metric", None)
+    if metric is not None:
+        _check_metric(fields, "metric", metric)
     after = fields.text("after", None)
     own = "iterations" in fields.values or "decodings" in fields.values
+    shared = default["iterations"]
+    if default["decodings"] is None and shared is None:
+        shared = settings.iterations
     try:
         check_templates(fields.texts("templates", ()), fields.file)
     except InputError as error:
@@ -398,16 +432,17 @@ def _system(
         templates=tuple(fields.texts("templates", ())),
         space=fields.text("space", settings.space, SPACES),
         regime=fields.text("regime", settings.regime),
-        start=fields.number("start", None),
+        start=fields.number("start", None) if "start" in fields.values else settings.start,
         after=None if after is None else after.format(**labels),
-        metric=fields.text("metric", None),
-        iterations=fields.whole("iterations", None if own else default["iterations"], least=1),
+        metric=metric,
+        iterations=fields.whole("iterations", None if own else shared, least=1),
         decodings=fields.whole("decodings", None if own else default["decodings"], least=2),
         seconds=fields.number("seconds", default["seconds"], least=0.0),
         keep=fields.text("keep", settings.keep or default["keep"], KEPT),
         development=fields.text("development", "development"),
         beam=fields.whole("beam", None, least=1),
         nbest=fields.whole("nbest", settings.nbest, least=1),
+        search=settings.search,
         partial=fields.text("partial", None, ("potential", "bleu")),
         ranked=fields.text("ranked", None, ("estimate", "score")),
         local=fields.table("local", {}).values or None,
@@ -422,6 +457,9 @@ def _system(
             regime=fields.text("regime", lists.regime),
             space=fields.text("space", None, SPACES),
             nbest=fields.whole("nbest", None, least=1),
+            start=fields.number("start", None),
+            iterations=fields.whole("iterations", None if own else default["iterations"], least=1),
+            search={},
         )
         made = replace(made, on_lists=other)
     fields.finish()
@@ -478,6 +516,11 @@ def _plot(fields: Fields) -> Plotted:
         fields.text("x", None),
         fields.text("y", "mean"),
     )
+    if made.kind == "options" and made.x is None:
+        raise fields.wrong("x", "is missing", "name the option that varies")
+    for key, kind in {"x": "options", "y": "options", "bars": "passes"}.items():
+        if key in fields.values and made.kind != kind:
+            raise fields.wrong(key, f"a plot of {made.kind} has none", "leave it out")
     fields.finish()
     return made
 
@@ -527,6 +570,14 @@ def _check_names(recipe: Recipe, fields: Fields) -> None:
         baseline = table.options.get("baseline")
         if baseline is not None and not recipe.matching([baseline]):
             raise fields.wrong("tables", f"no system is called {baseline!r}", f"there are {names}")
+    for plot in recipe.plots:
+        drawn = recipe.matching(plot.systems)
+        if plot.x is not None and all(each.number(plot.x) is None for each in drawn):
+            raise fields.wrong(
+                "plots",
+                f"no system has a number for {plot.x!r}",
+                "name an option of the systems, with its values",
+            )
     for claim in recipe.claims:
         _check_claim(recipe, claim, fields)
 

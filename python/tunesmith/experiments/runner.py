@@ -87,6 +87,7 @@ class Lab:
             "reproduces": list(recipe.reproduces),
             "about": recipe.about,
             "scale": recipe.scale,
+            "sampled": [task.name for task in find_tasks(recipe) if task.sampled],
             "seeds": recipe.seeds,
             "verdict": verdict,
             "reason": reason,

@@ -140,11 +140,11 @@ def made(
     tuned_for = metric_of(system.metric or job.metrics[0])
     key: dict[str, Any] = {
         "task": dict(world.digests(system, tuned_for)),
-        "search": dict(world.task.search),
+        "search": {**system.search, **world.task.search},
         "system": {
             name: value
             for name, value in asdict(system).items()
-            if name not in ("name", "tasks", "options", "after", "preset", "on_lists")
+            if name not in ("name", "tasks", "options", "after", "preset", "on_lists", "search")
         },
         "metrics": [settings_of(metric_of(name)) for name in job.metrics],
         "metric": settings_of(tuned_for),
@@ -176,11 +176,14 @@ def _start(job: Job) -> Weights | None:
         return read_weights(Path(job.before["folder"]) / "weights.toml")
     if world.task.lists:
         names = world.lists_of(system)["development"].names
-        return None if system.start is None else Weights(dict.fromkeys(names, system.start))
+        start = system.start
+        return Weights(dict.fromkeys(names, start)) if isinstance(start, float) else None
     model = world.model(system.templates)
     if system.start is None:
         return model.weights
     fixed = {**model.fixed, **world.task.fixed}
+    if system.start == "equal":
+        return model.weights.uniform(fixed)
     dense = [name for name in model.decoder.dense if name not in fixed]
     return Weights({**dict.fromkeys(dense, system.start), **fixed})
 

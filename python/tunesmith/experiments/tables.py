@@ -157,7 +157,9 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
     base = context.found.get((task, baseline)) if baseline else None
     for system, runs in every:
         row: dict[str, Cell] = {"task": task, "system": system.name}
-        row[DEVELOPMENT] = several([run.facts["development"] for run in runs])
+        # Weights of each test sentence are not those that were scored on the tuning text.
+        scores = [run.facts["development"] for run in runs]
+        row[DEVELOPMENT] = None if system.local else several(scores)
         for metric in recipe.metrics:
             label = metric_of(metric).label
             for test in runs[0].tests:
@@ -171,6 +173,8 @@ def _scores(context: Context, asked: Tabulated, task: str) -> Filled:
             row[name] = several([MORE[name](run) for run in runs])
         rows.append(row)
     notes = [f"development: the score on {_tuned_text(context, task)}"]
+    if any(system.local for system, _ in every):
+        notes[0] += ", empty where each test sentence has weights of its own"
     others = {each.name: each.metric for each, _ in every if each.metric}
     if others:
         told = ", ".join(f"{name} ({metric_of(metric).label})" for name, metric in others.items())

@@ -110,6 +110,16 @@ class Task:
             return ["test"]
         return [*self.tests, *(name for name in self.lists if name != DEVELOPMENT)]
 
+    @property
+    def sampled(self) -> bool:
+        """Whether its tests are sample text of the package, which shows nothing."""
+        corpora = [self.corpora[text.corpus] for text in self.tests.values() if text.corpus]
+        samples = [
+            *(each.sample for each in corpora),
+            *(each.sample for each in self.lists.values()),
+        ]
+        return "sample" in self.conllu or any(samples)
+
 
 def task_names() -> list[str]:
     """Return the names of the tasks in the package."""

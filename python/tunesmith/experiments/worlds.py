@@ -343,9 +343,11 @@ class World:
     def live(self, read: Read, system: System | None, **more: Any) -> Live:
         """Return a decoder with a text, with the search of a system."""
         model = self.model(() if system is None else system.templates)
+        known = {name for name, _ in model.decoder.settings}
         search = dict(self.task.search)
+        if system is not None and "distortion_limit" in known:
+            search = {**system.search, **search}
         if system is not None and system.beam is not None:
-            known = {name for name, _ in model.decoder.settings}
             wide = max(50.0, 5.0 * system.beam) if "stack" in known else float(system.beam)
             search |= {"stack": float(system.beam)} if "stack" in known else {}
             search["pop_limit"] = wide

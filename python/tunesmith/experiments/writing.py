@@ -132,10 +132,10 @@ def page(outcome: Mapping[str, Any], tables: Sequence[Filled], judged: Sequence[
     parts += [f"**{outcome['verdict']}**{_reason(outcome)}", ""]
     facts = f"Scale {outcome['scale']}, {outcome['seeds']} seed{'s' * (outcome['seeds'] != 1)}"
     parts += [f"{facts}; {outcome['machine']}.", ""]
-    if outcome["scale"] == "smoke":
+    if outcome["sampled"]:
         parts += [
-            "Sample text of a few sentences stands for every task: it shows that the recipe runs, "
-            "nothing more.",
+            f"Sample text of a few sentences stands for {', '.join(outcome['sampled'])}: it shows "
+            "that the recipe runs, nothing more.",
             "",
         ]
     for each in judged:

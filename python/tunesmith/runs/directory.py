@@ -81,12 +81,28 @@ class RunDirectory:
     def open(self) -> Self:
         """Open a run for reading, also while another process writes it."""
         if not self.config_file.is_file():
-            raise InputError(
-                "there is no run here: config.json is missing",
-                file=str(self.path),
-                remedy="give the directory that was given to --run",
-            )
+            raise self.missing()
         return self
+
+    @property
+    def stages(self) -> list[Path]:
+        """The runs of a chain of tuners, if this is the directory of one: `1-mert`, `2-mira`."""
+        if self.config_file.is_file():
+            return []
+        found = [each.parent for each in self.path.glob("*-*/config.json")]
+        numbered = [each for each in found if each.name.partition("-")[0].isdecimal()]
+        return sorted(numbered, key=lambda each: int(each.name.partition("-")[0]))
+
+    def missing(
+        self,
+        message: str = "there is no run here: config.json is missing",
+        remedy: str = "give the directory that was given to --run",
+    ) -> InputError:
+        """Return the error for a directory without a run; of a chain, it names the runs."""
+        if self.stages:
+            message = "each tuner of a chain has a run of its own"
+            remedy = f"give one of {', '.join(map(str, self.stages))}"
+        return InputError(message, file=str(self.path), remedy=remedy)
 
     def resume(
         self, config: Mapping[str, object] | None = None, free: Collection[str] = FREE

@@ -22,10 +22,9 @@ def read_run_outputs(path: Path | str) -> Outputs:
     """Return what the weights of a finished run choose; raise if the run has not ended."""
     run = RunDirectory(path)
     if not run.config_file.is_file():
-        raise InputError(
+        raise run.missing(
             "is a directory without a run",
-            str(path),
-            remedy="give an output file, or the directory that was given to --run",
+            "give an output file, or the directory that was given to --run",
         )
     result = run.result()
     if result is None:

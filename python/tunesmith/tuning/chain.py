@@ -73,6 +73,7 @@ def tune_in_turn(
     start: Any,
     folds: int,
     run: str | Path | None,
+    resume: bool,
     heldout: Source | Spaces | Sequence[Source | Spaces],
     listen: Listener | None,
     **more: Any,
@@ -95,6 +96,8 @@ def tune_in_turn(
     for number, stage in enumerate(stages, 1):
         last = number == len(stages)
         folder = None if run is None else Path(run) / f"{number}-{stage.preset}"
+        # A chain that was stopped in one tuner has no run of the next ones yet.
+        begun = folder is None or number == 1 or folder.is_dir()
         if listen is not None:
             listen({"event": "stage", "number": number, "tuner": stage.preset, "folder": folder})
         found = tune(
@@ -106,6 +109,7 @@ def tune_in_turn(
             start=start,
             heldout=given if last else [_dense(each) for each in given],
             run=folder,
+            resume=resume and begun,
             listen=listen,
             **more,
         )
