@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from twins.training import task_of
 
 from tunesmith import Forests, Pools, tune
 from tunesmith.decode.translation import Model
-from tunesmith.engines import THREADS, Engine
+from tunesmith.engines import THREADS, Engine, ray_files
 from tunesmith.engines import ray as ray_engine
 from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
@@ -267,6 +268,59 @@ def test_errors_of_questions_arrive_whole(engines: dict[int, Ray]) -> None:
     with pytest.raises(InputError, match=r"^file:3: bad \(do something\)$"):
         crew.ask(asking.refuse)
     assert crew.ask(asking.square, 3) == 9
+
+
+def test_errors_that_the_driver_cannot_read_keep_their_message(engines: dict[int, Ray]) -> None:
+    with pytest.raises(RuntimeError, match=r"^TangledError: code 7 at home$"):
+        engines[2].crew(None, 1).ask(asking.tangle)
+
+
+def test_files_that_vanish_from_the_drivers_machine_are_told_in_one_line(
+    engines: dict[int, Ray], tmp_path: Path
+) -> None:
+    engines[2].crew(None, 1)
+    ray, gone = ray_engine._ray(), str(tmp_path / "gone")
+    away = ray_files._Fetching(ray, ray_files.shelf(ray), 60.0)
+    for ask in (lambda: away.digests([gone]), lambda: list(away.pieces(gone))):
+        with pytest.raises(InputError, match=r"gone: cannot read: No such file [^\n]*$"):
+            ask()
+
+
+def test_a_file_that_does_not_come_in_time_is_told(engines: dict[int, Ray], tmp_path: Path) -> None:
+    engines[2].crew(None, 1)
+    ray = ray_engine._ray()
+    away = ray_files._Fetching(ray, ray_files.shelf(ray), 0.0)
+    with pytest.raises(InputError, match="do not come from the driver's machine: GetTimeoutError"):
+        list(away.pieces(str(tmp_path)))
+
+
+class Contested(deque[int]):
+    """Another thread takes the last one between a look at the length and the taking."""
+
+    def __len__(self) -> int:
+        return super().__len__() + 1
+
+
+def test_several_threads_may_dismiss_crews(
+    engines: dict[int, Ray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Experiments ask from several threads, on one engine."""
+    engine = engines[2]
+    crew = engine.crew(None, 1)
+    for seat in engine._seats:
+        monkeypatch.setattr(seat, "gone", Contested([12345]))
+    assert crew.ask(asking.square, 3) == 9
+    assert [list(each.gone) for each in engine._seats] == [[], [12345]]
+
+
+def test_the_way_of_new_workers_is_packed_once_for_all(engines: dict[int, Ray]) -> None:
+    """A learner's weights, say: there may be a million of them and a thousand workers."""
+    crew = engines[4].crew(None, 1)
+    assert isinstance(crew, ray_engine._Actors)
+    crew.settle([(asking.start, [(10,)] * 4), (asking.add, [(place,) for place in range(4)])])
+    shared, _ = zip(*crew._log, strict=True)
+    assert len({id(packed) for _, packed in shared}) == 1
+    assert crew.ask_all(asking.total, [()] * 4) == [10, 11, 12, 13]
 
 
 def test_shares_that_cannot_be_read_are_told(engines: dict[int, Ray]) -> None:
