@@ -22,8 +22,8 @@ RAY = ("--engine", "ray", "--workers", 2)
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for Ray, short enough for the names of its sockets; it marks Ray's processes."""
-    with tempfile.TemporaryDirectory(prefix="ray-") as folder:
-        monkeypatch.setenv("RAY_TMPDIR", folder)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
         yield Path(folder)
 
 
@@ -100,6 +100,7 @@ def test_a_command_is_silent_about_ray_and_leaves_nothing_behind(
     assert ran.object["weights"] == wanted.object["weights"]
     assert ran.err == wanted.err
     assert not left(session)
+    assert not list(session.iterdir())
 
 
 @NEEDS_RAY

@@ -518,3 +518,25 @@ def test_a_ray_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(ray_engine._ray(), "init", busy)
     with pytest.raises(InputError, match=r"no Ray on this machine: .* timed out during startup"):
         Ray(1)._connect()
+
+
+@pytest.mark.parametrize("place", ["", "/a/folder/of/which/the/name/is/long"])
+def test_a_ray_of_ones_own_has_a_folder_that_nobody_else_enters(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """There are pickles in it that workers read."""
+    found = list[Path]()
+
+    def init(**given: Any) -> None:
+        found.append(Path(given["_temp_dir"]).parent)
+        assert found[0].stat().st_mode & 0o777 == 0o700
+
+    monkeypatch.setattr(ray_engine._ray(), "init", init)
+    monkeypatch.setattr(ray_engine._ray(), "shutdown", lambda: None)
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    if place:
+        monkeypatch.setenv("TMPDIR", place)
+    with Ray(1) as engine:
+        engine._connect()
+        assert len(str(found[0])) < ray_engine.ROOM + len("/ray-12345678") + 1
+    assert not found[0].exists()

@@ -20,6 +20,7 @@ import pickle
 import secrets
 import socket
 import sys
+import tempfile
 import threading
 import time
 import weakref
@@ -62,6 +63,9 @@ STARTS = 20
 KNOCK = 10.0
 """Seconds to wait for the head of a cluster."""
 LOCAL, AUTO = "local", "auto"
+ROOM = 24
+"""Characters of a folder for temporary files, at most: Ray's sockets in it have long names."""
+_FOLDER = "RAY_TMPDIR"
 _NICENESS = "RAY_worker_niceness"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 _MADE: set[str | None] = set()
@@ -101,6 +105,7 @@ class Ray:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._started_ray = False
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._shelf: Any = None
 
     def crew(self, share: Any, threads: int) -> Crew:
@@ -139,6 +144,9 @@ class Ray:
             if self._started_ray:
                 _ray().shutdown()
                 self._started_ray = False
+            if self._folder is not None:
+                self._folder.cleanup()
+                self._folder = None
 
     def shelf(self) -> Any:
         """Return the actor from which other machines fetch files; None on this machine alone."""
@@ -185,6 +193,10 @@ class Ray:
             if _NICENESS not in os.environ:
                 # Ray would let its workers wait for all other work of the machine.
                 quiet["_system_config"] = {"worker_niceness": 0}
+            if _FOLDER not in os.environ:
+                # Ray lets every user of the machine write where its workers read pickles, and
+                # deletes nothing. Around that folder is one that only this user may enter.
+                quiet["_temp_dir"] = f"{self._own_folder()}/r"
         try:
             ray.init(address=self.address or LOCAL, **quiet)
         except Exception as error:
@@ -198,6 +210,14 @@ class Ray:
                 "and RAY_AUTH_TOKEN_PATH as on its nodes",
             ) from None
         self._started_ray = True
+
+    def _own_folder(self) -> str:
+        """Return a new folder that nobody else may enter; it is deleted when the engine closes."""
+        place = os.environ.get("TMPDIR", "/tmp")
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="ray-", dir=place if len(place) <= ROOM else "/tmp", ignore_cleanup_errors=True
+        )
+        return self._folder.name
 
 
 class _Seat:
