@@ -540,3 +540,29 @@ def test_a_ray_of_ones_own_has_a_folder_that_nobody_else_enters(
         engine._connect()
         assert len(str(found[0])) < ray_engine.ROOM + len("/ray-12345678") + 1
     assert not found[0].exists()
+
+
+def test_processes_of_a_ray_that_did_not_start_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They end when this process exits."""
+    found, last = list[Path](), list[Callable[[], None]]()
+
+    def init(**given: Any) -> None:
+        found.append(Path(given["_temp_dir"]).parent)
+        raise Exception("The current node timed out during startup.")
+
+    def register(call: Callable[..., None], *args: Any, **named: Any) -> None:
+        last.append(lambda: call(*args, **named))
+
+    monkeypatch.setattr(ray_engine._ray(), "init", init)
+    monkeypatch.setattr("atexit.register", register)
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    engine = Ray(1)
+    with pytest.raises(InputError, match="timed out"):
+        engine._connect()
+    engine.close()
+    (found[0] / "r" / "logs").mkdir(parents=True)
+    for call in reversed(last):
+        call()
+    assert not found[0].exists()

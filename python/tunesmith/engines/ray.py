@@ -13,11 +13,13 @@ Ray itself never repeats a call here: it does not know which questions came befo
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import os
 import pickle
 import secrets
+import shutil
 import socket
 import sys
 import tempfile
@@ -105,7 +107,7 @@ class Ray:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._started_ray = False
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: str | None = None
         self._shelf: Any = None
 
     def crew(self, share: Any, threads: int) -> Crew:
@@ -145,7 +147,7 @@ class Ray:
                 _ray().shutdown()
                 self._started_ray = False
             if self._folder is not None:
-                self._folder.cleanup()
+                shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder = None
 
     def shelf(self) -> Any:
@@ -214,10 +216,11 @@ class Ray:
     def _own_folder(self) -> str:
         """Return a new folder that nobody else may enter; it is deleted when the engine closes."""
         place = os.environ.get("TMPDIR", "/tmp")
-        self._folder = tempfile.TemporaryDirectory(
-            prefix="ray-", dir=place if len(place) <= ROOM else "/tmp", ignore_cleanup_errors=True
-        )
-        return self._folder.name
+        self._folder = tempfile.mkdtemp(prefix="ray-", dir=place if len(place) <= ROOM else "/tmp")
+        # Processes of a Ray that did not start end when this one exits, and write until then. What
+        # is registered first comes last.
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
 
 
 class _Seat:
