@@ -22,8 +22,8 @@ RAY = ("--engine", "ray", "--workers", 2)
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder for Ray, short enough for the names of its sockets; it marks Ray's processes."""
-    with tempfile.TemporaryDirectory(prefix="ray-") as folder:
-        monkeypatch.setenv("RAY_TMPDIR", folder)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
         yield Path(folder)
 
 
@@ -55,6 +55,22 @@ def test_an_unknown_engine_is_refused(sample: Sample) -> None:
     assert "use one of threads, ray" in ran.err
 
 
+@pytest.mark.parametrize("seconds", ["inf", "1e300"])
+def test_a_timeout_that_ray_cannot_count_is_refused(sample: Sample, seconds: str) -> None:
+    ran = tunesmith("rerank", "tune", *sample.dev, "--engine", "ray", "--timeout", seconds)
+    assert ran.code == 2
+    assert "a timeout of" in ran.err and "give seconds, at most 1000000000" in ran.err
+
+
+def test_an_address_of_no_form_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    words = "rerank", "tune", tmp_path / "none", "-r", tmp_path / "none"
+    ran = tunesmith(*words, "--engine", "ray", "--address", "head")
+    assert ran.code == 2
+    assert (
+        ran.err == "error: --address head (give HOST:PORT of the head, or auto on a node of it)\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("tuner", "remedy"), [("kbmira", "give --regime shards=2"), ("rampion", "leave --workers out")]
 )
@@ -84,6 +100,7 @@ def test_a_command_is_silent_about_ray_and_leaves_nothing_behind(
     assert ran.object["weights"] == wanted.object["weights"]
     assert ran.err == wanted.err
     assert not left(session)
+    assert not list(session.iterdir())
 
 
 @NEEDS_RAY

@@ -39,6 +39,8 @@ def test_the_epochs_of_a_run_can_be_replayed(world: Path, tmp_path: Path) -> Non
     ran = tunesmith("simulate", "--run", tmp_path / "run", "--sentences", 100, "--json")
     assert ran.code == 0, ran.err
     assert ran.object["measured"]["decode_seconds"] > 0
+    missing = tunesmith("simulate", "--run", tmp_path / "none")
+    assert missing.code == 2 and "there is no run here" in missing.err
 
 
 def test_idle_options_are_refused(world: Path, tmp_path: Path) -> None:

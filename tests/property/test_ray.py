@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from twins.training import task_of
 
 from tunesmith import Forests, Pools, tune
 from tunesmith.decode.translation import Model
-from tunesmith.engines import THREADS, Engine
+from tunesmith.engines import THREADS, Engine, ray_files
 from tunesmith.engines import ray as ray_engine
 from tunesmith.engines.ray import Ray
 from tunesmith.errors import InputError
@@ -269,6 +270,59 @@ def test_errors_of_questions_arrive_whole(engines: dict[int, Ray]) -> None:
     assert crew.ask(asking.square, 3) == 9
 
 
+def test_errors_that_the_driver_cannot_read_keep_their_message(engines: dict[int, Ray]) -> None:
+    with pytest.raises(RuntimeError, match=r"^TangledError: code 7 at home$"):
+        engines[2].crew(None, 1).ask(asking.tangle)
+
+
+def test_files_that_vanish_from_the_drivers_machine_are_told_in_one_line(
+    engines: dict[int, Ray], tmp_path: Path
+) -> None:
+    engines[2].crew(None, 1)
+    ray, gone = ray_engine._ray(), str(tmp_path / "gone")
+    away = ray_files._Fetching(ray, ray_files.shelf(ray), 60.0)
+    for ask in (lambda: away.digests([gone]), lambda: list(away.pieces(gone))):
+        with pytest.raises(InputError, match=r"gone: cannot read: No such file [^\n]*$"):
+            ask()
+
+
+def test_a_file_that_does_not_come_in_time_is_told(engines: dict[int, Ray], tmp_path: Path) -> None:
+    engines[2].crew(None, 1)
+    ray = ray_engine._ray()
+    away = ray_files._Fetching(ray, ray_files.shelf(ray), 0.0)
+    with pytest.raises(InputError, match="do not come from the driver's machine: GetTimeoutError"):
+        list(away.pieces(str(tmp_path)))
+
+
+class Contested(deque[int]):
+    """Another thread takes the last one between a look at the length and the taking."""
+
+    def __len__(self) -> int:
+        return super().__len__() + 1
+
+
+def test_several_threads_may_dismiss_crews(
+    engines: dict[int, Ray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Experiments ask from several threads, on one engine."""
+    engine = engines[2]
+    crew = engine.crew(None, 1)
+    for seat in engine._seats:
+        monkeypatch.setattr(seat, "gone", Contested([12345]))
+    assert crew.ask(asking.square, 3) == 9
+    assert [list(each.gone) for each in engine._seats] == [[], [12345]]
+
+
+def test_the_way_of_new_workers_is_packed_once_for_all(engines: dict[int, Ray]) -> None:
+    """A learner's weights, say: there may be a million of them and a thousand workers."""
+    crew = engines[4].crew(None, 1)
+    assert isinstance(crew, ray_engine._Actors)
+    crew.settle([(asking.start, [(10,)] * 4), (asking.add, [(place,) for place in range(4)])])
+    shared, _ = zip(*crew._log, strict=True)
+    assert len({id(packed) for _, packed in shared}) == 1
+    assert crew.ask_all(asking.total, [()] * 4) == [10, 11, 12, 13]
+
+
 def test_shares_that_cannot_be_read_are_told(engines: dict[int, Ray]) -> None:
     with pytest.raises(InputError, match="no such share"):
         engines[2].crew(Broken(), 1).ask(asking.square, 3)
@@ -464,3 +518,51 @@ def test_a_ray_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(ray_engine._ray(), "init", busy)
     with pytest.raises(InputError, match=r"no Ray on this machine: .* timed out during startup"):
         Ray(1)._connect()
+
+
+@pytest.mark.parametrize("place", ["", "/a/folder/of/which/the/name/is/long"])
+def test_a_ray_of_ones_own_has_a_folder_that_nobody_else_enters(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """There are pickles in it that workers read."""
+    found = list[Path]()
+
+    def init(**given: Any) -> None:
+        found.append(Path(given["_temp_dir"]).parent)
+        assert found[0].stat().st_mode & 0o777 == 0o700
+
+    monkeypatch.setattr(ray_engine._ray(), "init", init)
+    monkeypatch.setattr(ray_engine._ray(), "shutdown", lambda: None)
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    if place:
+        monkeypatch.setenv("TMPDIR", place)
+    with Ray(1) as engine:
+        engine._connect()
+        assert len(str(found[0])) < ray_engine.ROOM + len("/ray-12345678") + 1
+    assert not found[0].exists()
+
+
+def test_processes_of_a_ray_that_did_not_start_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They end when this process exits."""
+    found, last = list[Path](), list[Callable[[], None]]()
+
+    def init(**given: Any) -> None:
+        found.append(Path(given["_temp_dir"]).parent)
+        raise Exception("The current node timed out during startup.")
+
+    def register(call: Callable[..., None], *args: Any, **named: Any) -> None:
+        last.append(lambda: call(*args, **named))
+
+    monkeypatch.setattr(ray_engine._ray(), "init", init)
+    monkeypatch.setattr("atexit.register", register)
+    monkeypatch.delenv("RAY_TMPDIR", raising=False)
+    engine = Ray(1)
+    with pytest.raises(InputError, match="timed out"):
+        engine._connect()
+    engine.close()
+    (found[0] / "r" / "logs").mkdir(parents=True)
+    for call in reversed(last):
+        call()
+    assert not found[0].exists()

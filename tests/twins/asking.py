@@ -100,6 +100,19 @@ def refuse(worker: Worker) -> None:
     raise InputError("bad", "file", 3, remedy="do something")
 
 
+class TangledError(Exception):
+    """An error that can be written, and not be made again from what was written."""
+
+    def __init__(self, code: int, where: str) -> None:
+        super().__init__(f"code {code} at {where}")
+
+
+@reads
+def tangle(worker: Worker) -> None:
+    """Raise an error that the driver cannot read."""
+    raise TangledError(7, "home")
+
+
 @reads
 def halt(worker: Worker, mark: str) -> str:
     """Stop the first process that is asked, as if its machine hung; let the others answer."""

@@ -41,7 +41,12 @@ def simulate(
         Path | None, o.option("--measurements", "FILE", "Measurements that --save wrote.")
     ] = None,
     run: Annotated[
-        Path | None, o.option("--run", "DIR", "A run with a live decoder: the means of its epochs.")
+        Path | None,
+        o.option(
+            "--run",
+            "DIR",
+            "A run with a live decoder, --threads 1 and no --heldout: the means of its epochs.",
+        ),
     ] = None,
     workers: Annotated[
         str, o.option("--workers", "N..M", "Numbers of workers: 1..1000, or 1,2,8.")
@@ -82,7 +87,8 @@ def simulate(
     """Predict the time of a pass, staleness and bytes moved for numbers of workers.
 
     Replays measured times of single sentences through each regime. Every worker
-    has one thread of the measured machine; with --cores they share so many.
+    has one thread of the measured machine; with --cores they share so many. A
+    run that used several threads makes workers look as fast as all of them.
     """
     chosen = regime or list(REGIMES)
     for name in chosen:

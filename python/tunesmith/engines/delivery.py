@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 from tunesmith.errors import InputError
 from tunesmith.files.cache import user_cache
 from tunesmith.files.fingerprint import CHECKED, fingerprint
+from tunesmith.files.text import cannot_read
 
 PIECE = 16 << 20
 """Bytes that are sent at a time."""
@@ -88,9 +89,12 @@ class Own:
 
     def piece(self, path: str, start: int) -> bytes:
         """Return what follows a place in a file, at most `PIECE` bytes; nothing at its end."""
-        with Path(path).open("rb") as stream:
-            stream.seek(start)
-            return stream.read(PIECE)
+        try:
+            with Path(path).open("rb") as stream:
+                stream.seek(start)
+                return stream.read(PIECE)
+        except OSError as error:
+            raise cannot_read(Path(path), error) from error
 
 
 def describe(files: Files) -> list[Described]:

@@ -13,18 +13,22 @@ Ray itself never repeats a call here: it does not know which questions came befo
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import os
 import pickle
 import secrets
+import shutil
 import socket
 import sys
+import tempfile
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -48,6 +52,8 @@ from tunesmith.errors import InputError
 
 TIMEOUT = 3600.0
 """Seconds to wait for one answer."""
+LONGEST = 1e9
+"""Seconds that may be waited for an answer at most: Ray counts them in a machine's integers."""
 START = 120.0
 """Seconds to wait for a cluster, and for a place in it."""
 MEMORY = 256 << 20
@@ -59,6 +65,9 @@ STARTS = 20
 KNOCK = 10.0
 """Seconds to wait for the head of a cluster."""
 LOCAL, AUTO = "local", "auto"
+ROOM = 24
+"""Characters of a folder for temporary files, at most: Ray's sockets in it have long names."""
+_FOLDER = "RAY_TMPDIR"
 _NICENESS = "RAY_worker_niceness"
 _TOKENS = {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"}
 _MADE: set[str | None] = set()
@@ -85,6 +94,12 @@ class Ray:
     ) -> None:
         if workers is not None and workers < 1:
             raise InputError(f"{workers} workers", remedy="give at least one")
+        if not 0.0 < timeout <= LONGEST:
+            raise InputError(
+                f"a timeout of {timeout:g} seconds", remedy=f"give seconds, at most {LONGEST:.0f}"
+            )
+        if address is not None:
+            _parsed(address)
         self.workers, self.address, self.timeout, self.memory = workers, address, timeout, memory
         self.replaced = 0
         """How many workers were lost or late, and replaced."""
@@ -92,6 +107,7 @@ class Ray:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._started_ray = False
+        self._folder: str | None = None
         self._shelf: Any = None
 
     def crew(self, share: Any, threads: int) -> Crew:
@@ -130,6 +146,9 @@ class Ray:
             if self._started_ray:
                 _ray().shutdown()
                 self._started_ray = False
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder = None
 
     def shelf(self) -> Any:
         """Return the actor from which other machines fetch files; None on this machine alone."""
@@ -176,6 +195,10 @@ class Ray:
             if _NICENESS not in os.environ:
                 # Ray would let its workers wait for all other work of the machine.
                 quiet["_system_config"] = {"worker_niceness": 0}
+            if _FOLDER not in os.environ:
+                # Ray lets every user of the machine write where its workers read pickles, and
+                # deletes nothing. Around that folder is one that only this user may enter.
+                quiet["_temp_dir"] = f"{self._own_folder()}/r"
         try:
             ray.init(address=self.address or LOCAL, **quiet)
         except Exception as error:
@@ -190,6 +213,15 @@ class Ray:
             ) from None
         self._started_ray = True
 
+    def _own_folder(self) -> str:
+        """Return a new folder that nobody else may enter; it is deleted when the engine closes."""
+        place = os.environ.get("TMPDIR", "/tmp")
+        self._folder = tempfile.mkdtemp(prefix="ray-", dir=place if len(place) <= ROOM else "/tmp")
+        # Processes of a Ray that did not start end when this one exits, and write until then. What
+        # is registered first comes last.
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
 
 class _Seat:
     """The place of one worker; the actor that sits there may change."""
@@ -199,7 +231,7 @@ class _Seat:
         self._lock = threading.Lock()
         self._turn = 0
         self.gone: deque[int] = deque()
-        """Crews that nobody asks any more."""
+        """Crews that nobody asks any more, and that the actor may still hold."""
         self._actor = self._new()
 
     @property
@@ -235,6 +267,15 @@ class _Seat:
                 self._turn += 1
                 self._engine.replaced += 1
                 self._actor = self._new()
+
+    def taken(self) -> list[int]:
+        """Take the crews that nobody asks any more; several threads may, each gets some."""
+        found = list[int]()
+        # Asking first how many there are would leave time for another thread to take them.
+        with suppress(IndexError):
+            while True:
+                found.append(self.gone.popleft())
+        return found
 
     def await_actor(self) -> None:
         """Wait until the actor runs; raise if the cluster has no place for it."""
@@ -315,10 +356,7 @@ class _Station:
         try:
             return pickle.dumps((True, self._ask(crew, asked)))
         except Exception as error:
-            try:
-                return pickle.dumps((False, error))
-            except Exception:
-                return pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+            return _failed(error)
 
     def _ask(self, crew: int, asked: bytes) -> Any:
         if crew in self._failed:
@@ -409,22 +447,20 @@ class _Actors:
         return self
 
     def settle(self, asked: Sequence[Asked]) -> None:
-        self._log = [
-            [
-                (effect_of(question), _packed((question, args[place], {})))
-                for question, args in asked
-            ]
-            for place in range(self.size)
-        ]
+        log: list[list[tuple[Effect, bytes]]] = [[] for _ in self._seats]
+        for question, args in asked:
+            packed = _packed_once(question, [(each, {}) for each in args])
+            for own, each in zip(log, packed, strict=True):
+                own.append((effect_of(question), each))
+        self._log = log
 
     def _answers(
         self,
         question: Callable[..., T],
         asked: Sequence[tuple[int, tuple[Any, ...], dict[str, Any]]],
     ) -> list[T]:
-        # Arguments that all workers share, such as weights, are packed once and kept once.
-        once = {id(args): _packed((question, args, named)) for _, args, named in asked}
-        packed = [(place, once[id(args)]) for place, args, _ in asked]
+        several = _packed_once(question, [(args, named) for _, args, named in asked])
+        packed = [(place, each) for (place, *_), each in zip(asked, several, strict=True)]
         sent = [self._send(place, each) for place, each in packed]
         answers = [self._receive(each, question) for each in sent]
         effect = effect_of(question)
@@ -441,8 +477,7 @@ class _Actors:
         if self._moved[place][0] != seat.now[0]:
             self._moved[place] = self._move_in(place)
         turn, actor, ready = self._moved[place]
-        gone = [seat.gone.popleft() for _ in range(len(seat.gone))]
-        if gone:
+        if gone := seat.taken():
             actor.drop.remote(gone)
         return _Sent(place, asked, turn, ready, actor.answer.remote(self._number, asked))
 
@@ -496,6 +531,17 @@ class _Actors:
         )
 
 
+def _failed(error: Exception) -> bytes:
+    """Return what a question raised, pickled; by its name, if the driver could not read it."""
+    try:
+        found = pickle.dumps((False, error))
+        # Many classes of errors can be written, and not made again from what is written.
+        pickle.loads(found)
+    except Exception:
+        found = pickle.dumps((False, RuntimeError(f"{type(error).__name__}: {error}")))
+    return found
+
+
 def _is_done(ref: Any) -> bool:
     """Whether a call has ended well."""
     ray = _ray()
@@ -516,6 +562,17 @@ def _packed(value: Any) -> bytes:
     """Return a value for the journey; what is defined in the user's main script goes with it."""
     found: bytes = _ray().cloudpickle.dumps(value)
     return found
+
+
+def _packed_once(
+    question: Callable[..., Any], asked: Sequence[tuple[tuple[Any, ...], dict[str, Any]]]
+) -> list[bytes]:
+    """Return a question with several arguments for the journey.
+
+    Arguments that workers share, such as a learner's weights, are packed once and kept once.
+    """
+    once = {id(args): _packed((question, args, named)) for args, named in asked}
+    return [once[id(args)] for args, _ in asked]
 
 
 def _ray() -> Any:
@@ -551,20 +608,28 @@ def _token() -> str | None:
 
 def _knock(address: str) -> None:
     """Raise if nobody listens at an address: Ray itself would try for minutes."""
-    if address == AUTO:
+    where = _parsed(address)
+    if where is None:
         return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal():
-        raise InputError(
-            f"--address {address}", remedy=f"give HOST:PORT of the head, or {AUTO} on a node of it"
-        )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK).close()
+        socket.create_connection(where, timeout=KNOCK).close()
     except (OSError, OverflowError) as error:
         raise InputError(
             f"no Ray at {address}: {error}",
             remedy="start one with ray start --head, and give its HOST:PORT",
         ) from None
+
+
+def _parsed(address: str) -> tuple[str, int] | None:
+    """Return host and port of an address, None if Ray is to find it; raise if it is neither."""
+    if address == AUTO:
+        return None
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InputError(
+            f"--address {address}", remedy=f"give HOST:PORT of the head, or {AUTO} on a node of it"
+        )
+    return host.strip("[]"), int(port)
 
 
 def _alive(ray: Any) -> list[Any]:

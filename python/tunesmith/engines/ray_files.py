@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tunesmith.engines.delivery import Described, Files, Own, describe, receive
+from tunesmith.errors import InputError
 
 
 def sent(ray: Any, share: Any) -> tuple[bytes, bool]:
@@ -45,13 +46,26 @@ class _Fetching:
         self._ray, self._actor, self._timeout = ray, actor, timeout
 
     def digests(self, paths: Sequence[str]) -> list[str]:
-        found: list[str] = self._ray.get(self._actor.digests.remote(paths), timeout=self._timeout)
+        found: list[str] = self._get(self._actor.digests.remote(paths))
         return found
 
     def pieces(self, path: str) -> Iterator[bytes]:
         # One piece is on its way while the one before is written.
         start, coming = 0, self._actor.piece.remote(path, 0)
-        while piece := self._ray.get(coming, timeout=self._timeout):
+        while piece := self._get(coming):
             start += len(piece)
             coming = self._actor.piece.remote(path, start)
             yield piece
+
+    def _get(self, ref: Any) -> Any:
+        """Return an answer; raise what the reading of a file raised, without a trace of Ray."""
+        ray = self._ray
+        try:
+            return ray.get(ref, timeout=self._timeout)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except ray.exceptions.RayError as error:
+            raise InputError(
+                f"a model's files do not come from the driver's machine: {type(error).__name__}",
+                remedy="put them under the same path on all nodes",
+            ) from None

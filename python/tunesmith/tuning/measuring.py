@@ -64,9 +64,10 @@ def decode_times(
 def measured_run(folder: str) -> Measurements:
     """Return measurements of a run with a live decoder: the mean times of its epochs.
 
-    Raise if the run has no such epochs.
+    They are those of one thread if the run had one (`threads=1`), and of the sentences alone if it
+    had no held-out text. Raise if there is no run, or if it has no such epochs.
     """
-    events = RunDirectory(folder).events()
+    events = RunDirectory(folder).open().events()
     start = next((each for each in events if each["event"] == "start"), {})
     epochs = [e for e in events if e["event"] == "epoch" and e.get("decode_seconds")]
     if not epochs or not start.get("sentences"):
