@@ -101,20 +101,25 @@ def test_workers_on_one_core_are_as_fast_as_one_worker(regime: str, sentences: i
     known = Measurements((0.1, 0.3), **FREE)
     one, four = (simulate(regime, known, workers, sentences, cores=1) for workers in (1, 4))
     assert math.isclose(one.seconds, four.seconds, rel_tol=0.02)
+    # Workers without a sentence are idle.
+    idle = simulate(regime, Measurements((0.1,), **FREE), 1_000, 100, cores=1)
+    assert math.isclose(idle.seconds, 10.0)
     with pytest.raises(InputError, match="0 cores"):
         simulate(regime, known, 4, sentences, cores=0)
 
 
 def test_bad_measurements_are_refused() -> None:
-    for bad in (None, [], "x", [0.0]):
+    for bad in (None, [], "x", "123", {"3": 1}, [True], [0.0], [10**400], [math.nan]):
         with pytest.raises(InputError):
             Measurements.of({"decode_seconds": bad})
     with pytest.raises(InputError, match="not measurements"):
         Measurements.of({})
     with pytest.raises(InputError, match="unknown measurement speed"):
         Measurements.of({"decode_seconds": [1.0], "speed": 1})
-    with pytest.raises(InputError, match="latency is -1"):
-        Measurements.of({"decode_seconds": [1.0], "latency": -1})
+    with pytest.raises(InputError, match=r"m\.json: latency is -1"):
+        Measurements.of({"decode_seconds": [1.0], "latency": -1}, "m.json")
+    with pytest.raises(InputError, match="use decode_seconds, step_seconds, update_bytes"):
+        Measurements.of({"decode_seconds": [1.0], "speed": 1})
 
 
 def test_numbers_of_workers() -> None:

@@ -15,7 +15,6 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ QUESTIONS = 4
 """To all workers in a mixing: to pass over a piece, for features, for weights, to take weights."""
 LIST = 100
 """Translations of a measured list."""
+LARGEST = 1e30
+"""Seconds or bytes of one measurement, at most."""
 Times = npt.NDArray[np.float64]
 
 
@@ -55,10 +56,10 @@ class Measurements:
     def __post_init__(self) -> None:
         numbers = {key: value for key, value in asdict(self).items() if key != "decode_seconds"}
         for name, value in numbers.items():
-            if not isfinite(value) or value < 0 or (name == "bandwidth" and value == 0):
+            if not 0 <= value <= LARGEST or (name == "bandwidth" and value == 0):
                 raise InputError(f"{name} is {value}", remedy="give a measured number")
         times = self.decode_seconds
-        if not times or not all(isfinite(each) and each >= 0 for each in times) or not sum(times):
+        if not times or not all(0 <= each <= LARGEST for each in times) or not sum(times):
             raise InputError(
                 "decode_seconds has no usable times", remedy="give seconds of at least one sentence"
             )
@@ -66,21 +67,21 @@ class Measurements:
     @classmethod
     def of(cls, found: Mapping[str, Any], file: str | None = None) -> Measurements:
         """Return measurements from a JSON object; raise if it is not one of them."""
-        known = set(cls.__dataclass_fields__)
-        try:
-            if unknown := sorted(set(found) - known):
-                raise InputError(
-                    f"unknown measurement {unknown[0]}", file, remedy=f"use {', '.join(known)}"
-                )
-            times = tuple(float(each) for each in found["decode_seconds"])
-            rest = {key: float(value) for key, value in found.items() if key != "decode_seconds"}
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
+        known = list(cls.__dataclass_fields__)
+        if unknown := sorted(set(found) - {*known}):
+            raise InputError(
+                f"unknown measurement {unknown[0]}", file, remedy=f"use {', '.join(known)}"
+            )
+        times = found.get("decode_seconds")
+        rest = {key: value for key, value in found.items() if key != "decode_seconds"}
+        if not isinstance(times, list) or not all(map(_is_number, [*times, *rest.values()])):
             raise InputError(
                 "not measurements", file, remedy="write them with tunesmith simulate --save FILE"
-            ) from None
-        return cls(times, **rest)
+            )
+        try:
+            return cls(tuple(map(float, times)), **{key: float(rest[key]) for key in rest})
+        except InputError as error:
+            raise InputError(error.message, file, remedy=error.remedy) from None
 
     def message(self, size: float) -> float:
         """Return how long the link is busy with a message."""
@@ -90,6 +91,12 @@ class Measurements:
         """Return the decoding times of a text, in a random order that is always the same."""
         times = np.resize(np.array(self.decode_seconds), sentences)
         return np.random.default_rng(1).permutation(times)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= LARGEST
 
 
 @dataclass(frozen=True)
@@ -175,8 +182,9 @@ def _batches(
 def _stale(known: Measurements, workers: int, times: Times, cores: int) -> Predicted:
     """Nobody waits: the driver takes each step when its update arrives."""
     crossing = known.message(known.update_bytes)
-    # All workers are busy all the time.
-    coming = iter((times * max(workers / cores, 1.0)).tolist())
+    # All workers that have a sentence are busy all the time.
+    at_once = min(workers, len(times))
+    coming = iter((times * max(at_once / cores, 1.0)).tolist())
     # When a worker has decoded, and how many steps its weights had seen.
     events = [(each, 0) for each in islice(coming, workers)]
     heapq.heapify(events)
