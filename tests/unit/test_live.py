@@ -20,7 +20,8 @@ from twins.toy import POOR, make_world
 
 from tunesmith import Result, Weights, _core, tune
 from tunesmith.decode.model_weights import Kind
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.learn import selectors, updates
 from tunesmith.learn.online import Learner, Online, Regime, Schedule, _Team, with_regime

@@ -13,7 +13,8 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import busy, emit, note, out, progress, sentences, table
 from tunesmith.cli.tune import texts
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.translation import KINDS, Model, Translator
+from tunesmith.decode.translation import KINDS, Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.local import Index

@@ -28,10 +28,13 @@ from tunesmith.cli.console import (
     tell_skipped,
     warn,
 )
+from tunesmith.decode.batches import Pace
 from tunesmith.decode.markup import MARKUP
 from tunesmith.decode.model_weights import templates_of, without_effect
 from tunesmith.decode.spread import SHARES, Spread
-from tunesmith.decode.translation import KINDS, Model, Pace, Translation, Translator
+from tunesmith.decode.translated import Translation
+from tunesmith.decode.translation import KINDS, Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter

@@ -26,11 +26,11 @@ from tunesmith.cli.console import (
 from tunesmith.cli.translate import tell_unknown
 from tunesmith.cli.verdict import show_verdict
 from tunesmith.decode.markup import refuse_lattice
-from tunesmith.decode.model_weights import Kind, templates_of
+from tunesmith.decode.model_weights import WEIGHTS, Kind, templates_of
 from tunesmith.decode.moses import read_config
 from tunesmith.decode.reaching import in_words
 from tunesmith.decode.templates import SETS
-from tunesmith.decode.translation import KINDS, WEIGHTS, Model
+from tunesmith.decode.translation import KINDS, Model
 from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import CHECKED, fingerprint
