@@ -13,16 +13,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from benchmarks.panels import HEIGHT, PANEL, STYLE, WIDTH, Panel
+
 HERE = Path(__file__).resolve().parent
 ROWS = HERE / "results" / "search-aware-beams.json"
 SVG = HERE.parent / "docs" / "search-aware-beams.svg"
-WIDTH, HEIGHT, PANEL, TOP, BOTTOM, LEFT, GAP = 860, 340, 320, 44, 270, 64, 90
+LEFT, GAP = 64, 90
 COLOURS = {"mert": "#0072b2", "sa-mert": "#d55e00", "kbmira": "#009e73", "sa-mira": "#cc79a7"}
 DASHES = ("", "6 4", "2 3")
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:13px}"
-    ".tick{fill:#666}.grid{stroke:#ddd}.line{fill:none;stroke-width:2}"
-)
 Row = Mapping[str, Any]
 
 
@@ -48,35 +46,18 @@ def plot(path: Path, rows: Sequence[Row]) -> None:
 def _panel(left: int, task: str, rows: Sequence[Row], dashes: Mapping[int, str]) -> str:
     beams = sorted({int(key) for row in rows for key in row if key.isdecimal()})
     values = [float(row[str(beam)]) for row in rows for beam in beams if str(beam) in row]
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
     most = math.log2(beams[-1] / beams[0]) or 1.0
-
-    def x(beam: int) -> float:
-        return left + PANEL * (0.03 + 0.94 * math.log2(beam / beams[0]) / most)
-
-    def y(value: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * (0.04 + 0.92 * (value - low) / span)
-
-    parts = [f'<text class="title" x="{left}" y="{TOP - 18}">{escape(task)}, BLEU by beam</text>']
-    for beam in beams:
-        parts.append(
-            f'<text class="tick" x="{x(beam):.1f}" y="{BOTTOM + 18}" text-anchor="middle">'
-            f"{beam}</text>"
-        )
-    for fifth in range(5):
-        value = low + span * fifth / 4
-        parts.append(
-            f'<path class="grid" d="M{left} {y(value):.1f}h{PANEL}"/><text class="tick" '
-            f'x="{left - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.1f}</text>'
-        )
+    place = {beam: math.log2(beam / beams[0]) / most for beam in beams}
+    panel = Panel(left, values)
+    parts = panel.frame(f"{escape(task)}, BLEU by beam", ((place[beam], beam) for beam in beams))
     for row in rows:
         known = [beam for beam in beams if str(beam) in row]
-        points = "L".join(f"{x(beam):.1f} {y(float(row[str(beam)])):.1f}" for beam in known)
         dash = dashes[int(row["tuned at"])]
         parts.append(
-            f'<path class="line" stroke="{COLOURS[row["tuner"]]}" stroke-dasharray="{dash}" '
-            f'd="M{points}"/>'
+            panel.line(
+                ((place[beam], float(row[str(beam)])) for beam in known),
+                f'stroke="{COLOURS[row["tuner"]]}" stroke-dasharray="{dash}"',
+            )
         )
     return "".join(parts)
 

@@ -17,7 +17,8 @@ from typing import Any
 from benchmarks.data import METRIC, Setting, batched, text_lines
 from benchmarks.harness import Cell, Claim, Outcome, say
 from tunesmith import _core
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.experiments.plot import Point, draw
 from tunesmith.local import Index, Local, LocalTranslator
 from tunesmith.local.candidates import Candidates

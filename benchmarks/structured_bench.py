@@ -107,13 +107,9 @@ def _best(rows: Sequence[dict[str, Cell]], update: str, key: str) -> float:
     return max(float(str(row[key])) for row in rows if row["update"] == update)
 
 
-def tagger(setting: Setting) -> Outcome:
-    """Accuracy of the tagger by beam and update."""
-    outcome = Outcome("Tagger: accuracy by beam and update (UPOS, English ParTUT)")
-    outcome.rows, curves = _grid(setting, Tagger(), TAGGER_PASSES, "accuracy")
-    _draw("tagger", curves, setting)
+def _claims(outcome: Outcome) -> list[Claim]:
     key = "best, choosing"
-    outcome.claims = [
+    return [
         Claim(
             "max-violation against the standard update, best beam of each, choosing text",
             _best(outcome.rows, "max-violation", key) - _best(outcome.rows, "standard", key),
@@ -123,6 +119,14 @@ def tagger(setting: Setting) -> Outcome:
         ),
         Claim("updates that are no violations, all but unchecked", _invalid(outcome), 0, "at most"),
     ]
+
+
+def tagger(setting: Setting) -> Outcome:
+    """Accuracy of the tagger by beam and update."""
+    outcome = Outcome("Tagger: accuracy by beam and update (UPOS, English ParTUT)")
+    outcome.rows, curves = _grid(setting, Tagger(), TAGGER_PASSES, "accuracy")
+    _draw("tagger", curves, setting)
+    outcome.claims = _claims(outcome)
     outcome.notes = [_about("accuracy")]
     return outcome
 
@@ -133,17 +137,7 @@ def parser(setting: Setting) -> Outcome:
     task = Parser(labelled=False)
     outcome.rows, curves = _grid(setting, task, PARSER_PASSES, "UAS")
     _draw("parser", curves, setting)
-    key = "best, choosing"
-    outcome.claims = [
-        Claim(
-            "max-violation against the standard update, best beam of each, choosing text",
-            _best(outcome.rows, "max-violation", key) - _best(outcome.rows, "standard", key),
-            0,
-            "at least",
-            "points",
-        ),
-        Claim("updates that are no violations, all but unchecked", _invalid(outcome), 0, "at most"),
-    ]
+    outcome.claims = _claims(outcome)
     outcome.notes = [_about("UAS")]
     if not setting.quick:
         outcome.notes.append(_labelled(setting))

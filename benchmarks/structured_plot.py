@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-WIDTH, HEIGHT = 860, 340
-PANEL, TOP, BOTTOM = 320, 44, 270
+from benchmarks.panels import HEIGHT, STYLE, WIDTH, Panel
+
 LEFTS = {"tagger": 64, "parser": 474}
 TITLES = {"tagger": "Tagger, accuracy in %", "parser": "Parser, UAS in %"}
 COLOURS = {
@@ -17,10 +17,6 @@ COLOURS = {
     "early": "#009e73",
     "max-violation": "#0072b2",
 }
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:13px}"
-    ".tick{fill:#666}.grid{stroke:#ddd}.line{fill:none;stroke-width:2}"
-)
 
 
 def plot(path: Path, name: str, curves: dict[str, list[float]], beam: int) -> None:
@@ -49,33 +45,16 @@ def _kept(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _panel(name: str, beam: int, curves: dict[str, list[float]]) -> str:
-    left = LEFTS[name]
-    values = [value for line in curves.values() for value in line]
-    low, high = min(values), max(values)
-    span = (high - low) or 1.0
     passes = max(len(line) for line in curves.values())
-
-    def x(number: int) -> float:
-        return left + PANEL * (0.03 + 0.94 * number / max(passes - 1, 1))
-
-    def y(value: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * (0.04 + 0.92 * (value - low) / span)
-
-    parts = [f'<text class="title" x="{left}" y="{TOP - 18}">{TITLES[name]} (beam {beam})</text>']
-    for number in range(passes):
-        parts.append(
-            f'<text class="tick" x="{x(number):.1f}" y="{BOTTOM + 18}" text-anchor="middle">'
-            f"{number + 1}</text>"
-        )
-    for fifth in range(5):
-        value = low + span * fifth / 4
-        parts.append(
-            f'<path class="grid" d="M{left} {y(value):.1f}h{PANEL}"/><text class="tick" '
-            f'x="{left - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.1f}</text>'
-        )
+    steps = max(passes - 1, 1)
+    panel = Panel(LEFTS[name], [value for line in curves.values() for value in line])
+    parts = panel.frame(
+        f"{TITLES[name]} (beam {beam})",
+        ((number / steps, number + 1) for number in range(passes)),
+    )
     for update, line in curves.items():
-        points = "L".join(f"{x(number):.1f} {y(value):.1f}" for number, value in enumerate(line))
-        parts.append(f'<path class="line" stroke="{COLOURS[update]}" d="M{points}"/>')
+        points = ((number / steps, value) for number, value in enumerate(line))
+        parts.append(panel.line(points, f'stroke="{COLOURS[update]}"'))
     return "".join(parts)
 
 

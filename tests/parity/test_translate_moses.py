@@ -11,7 +11,8 @@ import pytest
 import sacrebleu
 
 from tunesmith._core import Lines
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.formats import read_nbest
 
 ROOT = Path(os.environ.get("TUNESMITH_SHARED", Path(__file__).parents[3] / "shared")) / "data"

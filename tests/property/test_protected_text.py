@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,23 +9,11 @@ from tempfile import mkdtemp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twins.cutting import CUTS
 
 from tunesmith.training.protect import PROTECTED, protector_of
 from tunesmith.training.text import TextSide
 
-needs_pieces = pytest.mark.skipif(
-    importlib.util.find_spec("sentencepiece") is None, reason="sentencepiece is not installed"
-)
-needs_moses = pytest.mark.skipif(
-    importlib.util.find_spec("sacremoses") is None, reason="sacremoses is not installed"
-)
-CUTS = [
-    "none",
-    pytest.param("moses", marks=needs_moses),
-    "char",
-    pytest.param("sentencepiece", marks=needs_pieces),
-    pytest.param("bpe", marks=needs_pieces),
-]
 LEARNT = ["Das alte Haus ist klein, aber schön.", "Ein Buch (von vielen) und größere Fische!"]
 
 LETTERS = "ABCXYZabcxyzäÖ"

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from twins.toy import make_world, pairs
 
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.files.lock import Lock
 from tunesmith.local import Index

@@ -12,7 +12,8 @@ from twins.toy import POOR, make_world
 
 from tunesmith import InputError, Pools, Weights, get_metric
 from tunesmith._core import Blocks
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.learn.local import blocks_of
 from tunesmith.local import Local, LocalTranslator, Neighbour
 from tunesmith.metrics import Metric

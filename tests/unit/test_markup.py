@@ -12,7 +12,8 @@ import pytest
 
 from tunesmith import InputError, tune
 from tunesmith.decode.model_weights import Kind
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.text import TextSide
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from twins.cutting import needs_moses
 
 from tunesmith.decode.templates import TEMPLATES, template_of
 from tunesmith.decode.translation import Model
@@ -313,9 +313,7 @@ def test_fast_align_finds_the_words_of_a_tiny_text(tmp_path: Path) -> None:
     assert " ".join(best.target) == "house"
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("sacremoses") is None, reason="sacremoses is not installed"
-)
+@needs_moses
 def test_moses_tokens_come_back_as_text() -> None:
     side = TextSide("en", "moses", "keep")
     assert side.prepare("Hello,  world's end!") == "Hello , world 's end !"

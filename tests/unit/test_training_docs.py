@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
+from twins.cutting import needs_pieces
 
 from tunesmith.cli import load
 from tunesmith.training.aligners import ALIGNERS
@@ -16,9 +16,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("sentencepiece") is None, reason="sentencepiece is not installed"
-)
+@needs_pieces
 def test_the_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from twins.cutting import CUTS, needs_moses, needs_pieces
 
 from tunesmith._core import Lines
 from tunesmith.decode.model_weights import Kind
@@ -24,20 +24,6 @@ from tunesmith.training.text import TextSide, read_case
 SOURCE = ["Das Haus ist klein.", "Das alte Haus!", "Ein Buch, ein Haus.", "Das Buch ist alt."]
 TARGET = ["The house is small.", "The old house!", "A book, a house.", "The book is old."]
 CHINESE = ["这 是一本书。", "那是一所房子。", "书很旧。", "房子很旧，iPhone 12 很新。"]
-
-needs_pieces = pytest.mark.skipif(
-    importlib.util.find_spec("sentencepiece") is None, reason="sentencepiece is not installed"
-)
-needs_moses = pytest.mark.skipif(
-    importlib.util.find_spec("sacremoses") is None, reason="sacremoses is not installed"
-)
-CUTS = [
-    "none",
-    pytest.param("moses", marks=needs_moses),
-    "char",
-    pytest.param("sentencepiece", marks=needs_pieces),
-    pytest.param("bpe", marks=needs_pieces),
-]
 
 
 def write(folder: Path, name: str, lines: list[str]) -> Path:

@@ -15,9 +15,11 @@ import pytest
 from twins.toy import make_world
 
 from tunesmith import InputError, Weights
+from tunesmith.decode.batches import BATCH, LISTED, Pace
 from tunesmith.decode.model_weights import Kind
 from tunesmith.decode.templates import Template
-from tunesmith.decode.translation import BATCH, LISTED, Model, Pace, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import WithoutEffect
 from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train

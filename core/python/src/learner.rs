@@ -1,28 +1,30 @@
 //! `Learner`: passes over lists or forests.
 
-use std::collections::HashMap;
+mod features;
+mod gain;
+mod pass;
+mod split;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tunesmith_solve::{
-    Chosen, Corpus as CoreCorpus, Gain, GainKind, GainScale, Model, Observed, Part, PartCorpus,
-    Pass, Progress, Rows, Selector as CoreSelector, Update as CoreUpdate,
+    Corpus as CoreCorpus, Gain, Model, Pass, Progress, Selector as CoreSelector,
+    Update as CoreUpdate,
 };
-use tunesmith_space::{Forests as CoreForests, PoolsBuilder};
 
+use self::gain::{gain_kind, gain_of};
+use self::split::Told;
 use crate::corpus::{Corpus, Spaces, Statistics};
 use crate::decoder::{Decoder, Keeping, Translator};
 use crate::following::Features;
-use crate::forest::Forests;
 use crate::metric::Metric;
-use crate::pools::{Parts, Pools};
 use crate::select::Selector;
 use crate::selected::Selected;
-use crate::update::{Update, fault};
+use crate::update::Update;
 
 /// Weights on their way over a corpus, with all state that a checkpoint needs.
 #[pyclass(module = "tunesmith._core")]
@@ -41,151 +43,6 @@ pub struct Learner {
     /// The pass whose steps are taken one by one.
     progress: Option<Progress>,
     told: Told,
-}
-
-/// What those who select for a learner know of it.
-#[derive(Default)]
-struct Told {
-    weights: Vec<f64>,
-    /// Lines that were visited since, and the statistics of the model's best and of y+ of each.
-    lines: Vec<u32>,
-    stats: Vec<f64>,
-}
-
-impl Learner {
-    /// Gives the features the ids that they have in `names`, whose others are new.
-    fn rearrange(&mut self, names: Features) -> PyResult<()> {
-        let own = std::mem::replace(&mut self.features, names);
-        let place = |name: &str| {
-            let id = self.features.names.id(name);
-            id.ok_or_else(|| PyValueError::new_err(format!("the feature {name} is missing")))
-        };
-        let places: Vec<u32> = own.names.iter().map(place).collect::<PyResult<_>>()?;
-        self.features.weights = own.weights;
-        for (&place, &told) in places.iter().zip(&own.told) {
-            self.features.told[place as usize] = told;
-        }
-        self.resize(&places)
-    }
-
-    /// As many weights as there are names; those there were go to `places`.
-    fn resize(&mut self, places: &[u32]) -> PyResult<()> {
-        let features = self.features.names.len();
-        self.model.rearrange(places, features);
-        self.update.rearrange(places, features).map_err(fault)
-    }
-
-    fn pass<'py>(
-        &mut self,
-        py: Python<'py>,
-        corpus: &Arc<dyn CoreCorpus>,
-        order: &[u32],
-        batch: usize,
-        epoch: u64,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        if order.iter().any(|&line| line as usize >= corpus.lines()) {
-            return Err(PyValueError::new_err("the order names a line that is not there"));
-        }
-        let result = py.detach(|| {
-            let pass = Pass {
-                corpus: corpus.as_ref(),
-                selector: self.selector.as_ref(),
-                order,
-                batch,
-                seed: self.seed,
-                epoch,
-            };
-            let asked = std::cell::Cell::new(Instant::now());
-            let interrupted = || {
-                let due = asked.get().elapsed() > Duration::from_millis(100);
-                due && {
-                    asked.set(Instant::now());
-                    Python::attach(|py| py.check_signals().is_err())
-                }
-            };
-            pass.run(&mut self.model, &mut self.gain, self.update.as_mut(), &interrupted)
-        });
-        let observed: Observed = result.map_err(|problem| {
-            if problem.to_string() == "interrupted" {
-                pyo3::exceptions::PyKeyboardInterrupt::new_err("interrupted")
-            } else {
-                fault(problem)
-            }
-        })?;
-        self.facts(py, observed)
-    }
-
-    fn facts<'py>(&self, py: Python<'py>, observed: Observed) -> PyResult<Bound<'py, PyDict>> {
-        self.metric.get().check()?;
-        let dict = PyDict::new(py);
-        dict.set_item("visits", observed.visits)?;
-        dict.set_item("updates", observed.updates)?;
-        dict.set_item("loss", observed.loss)?;
-        dict.set_item("model", observed.model)?;
-        dict.set_item("oracle", observed.oracle)?;
-        dict.set_item("prediction", observed.prediction)?;
-        dict.set_item("spread", observed.spread)?;
-        let [model, oracle, prediction] = observed.stats;
-        dict.set_item("model_stats", model.into_pyarray(py))?;
-        dict.set_item("oracle_stats", oracle.into_pyarray(py))?;
-        dict.set_item("prediction_stats", prediction.into_pyarray(py))?;
-        Ok(dict)
-    }
-
-    /// What a decoder has found for some lines, as the corpus of these lines.
-    fn part(
-        &self,
-        spaces: &Spaces<'_>,
-        table: &Statistics<'_>,
-        lines: &[u32],
-    ) -> PyResult<Arc<dyn CoreCorpus>> {
-        let features = self.model.weights().len();
-        let part = Corpus::new(spaces, table, self.metric.get(), features)?.shared();
-        if lines.len() != part.lines() {
-            return Err(PyValueError::new_err("one number for each line that was found"));
-        }
-        Ok(Arc::new(PartCorpus::new(part, lines, self.corpus.lines())))
-    }
-
-    /// Chooses the constraints of some lines.
-    fn choose(
-        &self,
-        py: Python<'_>,
-        corpus: &Arc<dyn CoreCorpus>,
-        lines: &[u32],
-        epoch: u64,
-        margins: bool,
-    ) -> PyResult<Chosen> {
-        if lines.iter().any(|&line| line as usize >= corpus.lines()) {
-            return Err(PyValueError::new_err("the order names a line that is not there"));
-        }
-        let rounds = self.update.asks(self.selector.rounds()).ok_or_else(|| {
-            PyValueError::new_err("the update selects again during a step: it cannot be split")
-        })?;
-        let chosen = py.detach(|| -> Result<Chosen, tunesmith_solve::Fault> {
-            let mut chosen = Chosen::default();
-            let pass = self.over(corpus.as_ref(), lines, lines.len(), epoch);
-            let scaled = self.update.is_scaled();
-            pass.select(&self.model, &self.gain, rounds, scaled, &mut chosen)?;
-            if margins {
-                chosen.rounds.iter_mut().for_each(|rows| rows.keep_margins(&self.model));
-            }
-            Ok(chosen)
-        });
-        let chosen = chosen.map_err(fault)?;
-        self.metric.get().check()?;
-        Ok(chosen)
-    }
-
-    fn over<'a>(
-        &'a self,
-        corpus: &'a dyn CoreCorpus,
-        order: &'a [u32],
-        batch: usize,
-        epoch: u64,
-    ) -> Pass<'a> {
-        Pass { corpus, selector: self.selector.as_ref(), order, batch, seed: self.seed, epoch }
-    }
 }
 
 #[pymethods]
@@ -369,17 +226,7 @@ impl Learner {
         parts: Vec<Bound<'_, Selected>>,
         lines: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<()> {
-        let before = self.features.names.len();
-        for part in in_order(&parts, lines.as_slice()?)? {
-            for name in &part.names {
-                self.features.names.intern(name);
-            }
-        }
-        self.features.complete();
-        if self.features.names.len() > before {
-            self.resize(&(0..before as u32).collect::<Vec<_>>())?;
-        }
-        Ok(())
+        self.meet_parts(&parts, lines.as_slice()?)
     }
 
     /// The second half of a step: moves the weights by what was selected for `lines`, in their
@@ -390,46 +237,7 @@ impl Learner {
         parts: Vec<Bound<'_, Selected>>,
         lines: PyReadonlyArray1<'_, u32>,
     ) -> PyResult<()> {
-        let lines = lines.as_slice()?;
-        in_order(&parts, lines)?;
-        let features = self.model.weights().len();
-        let mut ids: Vec<Vec<u32>> = Vec::new();
-        for part in parts.iter().map(Bound::get) {
-            let id = |name: &String| self.features.names.id(name);
-            let own: Option<Vec<u32>> = part.names.iter().map(id).collect();
-            let own = own.ok_or_else(|| PyValueError::new_err("features that were not met"))?;
-            let limit = part.known + own.len();
-            let bad = |rows: &Rows| rows.ids.iter().any(|&id| id as usize >= limit);
-            if part.known > features || part.chosen().rounds.iter().any(bad) {
-                return Err(PyValueError::new_err("constraints on features of another learner"));
-            }
-            ids.push(own);
-        }
-        let mut progress =
-            self.progress.take().ok_or_else(|| PyValueError::new_err("no pass is open"))?;
-        let chosen: Vec<_> = parts.iter().map(|part| part.get().chosen()).collect();
-        let joined: Vec<Part<'_>> = parts
-            .iter()
-            .zip(&chosen)
-            .zip(&ids)
-            .map(|((part, chosen), ids)| Part { chosen, known: part.get().known, ids })
-            .collect();
-        let mut whole = Chosen::joined(&joined, lines);
-        if !whole.notes.is_empty() {
-            if self.gain.is_wide() {
-                for (note, rows) in whole.seen().filter(|(note, _)| note.whole) {
-                    self.told.lines.push(note.line);
-                    self.told.stats.extend(rows[..2].iter().copied().flatten());
-                }
-            }
-            py.detach(|| {
-                let update = self.update.as_mut();
-                progress.apply(&mut whole, &mut self.model, &mut self.gain, update)
-            })
-            .map_err(fault)?;
-        }
-        self.progress = Some(progress);
-        Ok(())
+        self.apply_parts(py, &parts, lines.as_slice()?)
     }
 
     /// Ends a pass that was opened. Returns what was seen on the way.
@@ -444,25 +252,7 @@ impl Learner {
     /// changed, names of features that are new, and lines that were visited with the statistics of
     /// the model's best and of y+ of each.
     fn changes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let weights = self.model.weights();
-        let known = self.told.weights.len();
-        self.told.weights.resize(weights.len(), 0.0);
-        let (mut ids, mut values) = (Vec::new(), Vec::new());
-        for (id, (told, &weight)) in self.told.weights.iter_mut().zip(weights).enumerate() {
-            if told.to_bits() != weight.to_bits() {
-                *told = weight;
-                ids.push(id as u32);
-                values.push(weight);
-            }
-        }
-        let names: Vec<&str> = self.features.names.iter().skip(known).collect();
-        let dict = PyDict::new(py);
-        dict.set_item("names", names)?;
-        dict.set_item("ids", ids.into_pyarray(py))?;
-        dict.set_item("values", values.into_pyarray(py))?;
-        dict.set_item("lines", std::mem::take(&mut self.told.lines).into_pyarray(py))?;
-        dict.set_item("stats", std::mem::take(&mut self.told.stats).into_pyarray(py))?;
-        Ok(dict)
+        self.tell(py)
     }
 
     /// Adds features with a weight of zero.
@@ -486,22 +276,10 @@ impl Learner {
         lines: PyReadonlyArray1<'_, u32>,
         stats: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<()> {
-        let (ids, values) = (ids.as_slice()?, values.as_slice()?);
-        let (lines, stats) = (lines.as_slice()?, stats.as_slice()?);
-        let width = self.metric.get().inner().width();
-        let features = self.model.weights().len();
-        if ids.len() != values.len()
-            || ids.iter().any(|&id| id as usize >= features)
-            || stats.len() != 2 * width * lines.len()
-            || lines.iter().any(|&line| line as usize >= self.corpus.lines())
-        {
-            return Err(PyValueError::new_err("changes of another learner"));
-        }
-        ids.iter().zip(values).for_each(|(&id, &value)| self.model.set(id, value));
-        for (&line, rows) in lines.iter().zip(stats.chunks_exact(2 * width)) {
-            self.gain.observe(line as usize, &rows[..width], &rows[width..]);
-        }
-        Ok(())
+        self.follow_changes(
+            (ids.as_slice()?, values.as_slice()?),
+            (lines.as_slice()?, stats.as_slice()?),
+        )
     }
 
     /// Forgets the features from `known` on.
@@ -537,35 +315,7 @@ impl Learner {
 
     /// The spaces with this learner's ids for their features; new ones get a weight of zero.
     fn take<'py>(&mut self, py: Python<'py>, spaces: Spaces<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let before = self.features.names.len();
-        let names = &mut self.features.names;
-        let taken = match spaces {
-            Spaces::Lists(pools) => {
-                let pools = pools.get();
-                let taken = py.detach(|| match &*pools.parts() {
-                    Some(Parts { dense, lists }) => {
-                        for name in dense {
-                            names.intern(name);
-                        }
-                        PoolsBuilder::joined(lists, names)
-                    }
-                    None => pools.inner().renamed(names),
-                });
-                Bound::new(py, Pools::new(taken))?.into_any()
-            }
-            Spaces::Forests(forests) => {
-                let CoreForests { forests, names: own } = &*forests.get().inner;
-                let map: Vec<u32> = own.iter().map(|name| names.intern(name)).collect();
-                let mut taken = CoreForests { forests: forests.clone(), ..Default::default() };
-                py.detach(|| taken.forests.iter_mut().for_each(|forest| forest.rename(&map)));
-                Bound::new(py, Forests::new(taken))?.into_any()
-            }
-        };
-        self.features.complete();
-        if self.features.names.len() > before {
-            self.resize(&(0..before as u32).collect::<Vec<_>>())?;
-        }
-        Ok(taken)
+        self.take_spaces(py, spaces)
     }
 
     /// Names of the features, if they were given.
@@ -687,23 +437,6 @@ impl Learner {
     }
 }
 
-/// The part of each line; an error unless the parts have each line once.
-fn in_order<'a>(parts: &'a [Bound<'_, Selected>], lines: &[u32]) -> PyResult<Vec<&'a Selected>> {
-    let wrong = || PyValueError::new_err("a line was selected twice, or not at all");
-    let mut own: HashMap<u32, &Selected> = HashMap::new();
-    for part in parts.iter().map(Bound::get) {
-        for &line in &part.lines {
-            if own.insert(line, part).is_some() {
-                return Err(wrong());
-            }
-        }
-    }
-    if own.len() != lines.len() {
-        return Err(wrong());
-    }
-    lines.iter().map(|line| own.get(line).copied().ok_or_else(wrong)).collect()
-}
-
 fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {
     let features = model.weights().len();
     if lower.len() != features || upper.len() != features {
@@ -713,53 +446,6 @@ fn bounded(model: Model, lower: Vec<f64>, upper: Vec<f64>) -> PyResult<Model> {
         return Err(PyValueError::new_err("a lower bound above its upper bound"));
     }
     Ok(model.bounded(lower, upper))
-}
-
-fn gain_kind(gain: &str, decay: f64, history: &str, follow: bool) -> PyResult<GainKind> {
-    Ok(match gain {
-        "sentence" => GainKind::Sentence,
-        "background" => {
-            let oracle = match history {
-                "1best" => false,
-                "oracle" => true,
-                _ => return Err(PyValueError::new_err("history is 1best or oracle")),
-            };
-            GainKind::Background { decay, oracle }
-        }
-        "context" => GainKind::Context { follow },
-        _ => return Err(PyValueError::new_err("gain is sentence, background or context")),
-    })
-}
-
-fn gain_of(
-    corpus: &dyn CoreCorpus,
-    metric: &Bound<'_, Metric>,
-    weights: &[f64],
-    kind: GainKind,
-    scale: &str,
-    lengths: Option<Vec<f64>>,
-) -> PyResult<Gain> {
-    let scale = match scale {
-        "one" => GainScale::One,
-        "length" => GainScale::Length,
-        "background" => GainScale::Background,
-        _ => return Err(PyValueError::new_err("gain_scale is one, length or background")),
-    };
-    let mut first = Vec::new();
-    let mut words = vec![0.0; corpus.lines()];
-    for (line, words) in words.iter_mut().enumerate() {
-        let last = corpus.of_line(line).last();
-        if let Some((row, count)) = last.and_then(|space| corpus.first(space, weights)) {
-            first.extend(row);
-            *words = count as f64;
-        }
-    }
-    let lengths = match lengths {
-        Some(lengths) if lengths.len() == corpus.lines() => lengths,
-        Some(_) => return Err(PyValueError::new_err("one length per line")),
-        None => words,
-    };
-    Ok(Gain::new(metric.get().inner(), kind, scale, lengths, &first))
 }
 
 /// The order in which an epoch visits its sentences.

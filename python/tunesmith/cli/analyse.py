@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
 from tunesmith.analysis import BEAMS, by_beam, of_bins, of_lists, spent
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, progress, table
+from tunesmith.cli.console import counter, emit, note, out, table
+from tunesmith.cli.loading import check_model, load_model
 from tunesmith.cli.tune import texts
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.translation import KINDS, Model
 from tunesmith.errors import InputError
 from tunesmith.metrics import Metric, get_metric
 from tunesmith.runs import RunDirectory
@@ -29,9 +28,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-ModelFolder = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
-]
 Source = Annotated[
     Path, typer.Option("--source", "-s", metavar="FILE", help="Sentences to translate.")
 ]
@@ -90,8 +86,7 @@ class Subject:
         `options` are those of the analysis, for its report.
         """
         rows = []
-        bars = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        with progress(*bars) as bar:
+        with counter() as bar:
             task = bar.add_task(kind, total=each * len(self.weights))
             for name, weights in self.weights.items():
                 for row in found(weights):
@@ -118,7 +113,7 @@ class Subject:
 def subject_of(
     source: Source,
     reference: References,
-    model: ModelFolder = None,
+    model: o.Model = None,
     weights: WeightFiles = None,
     metric: MetricName = "bleu:tokenize=none",
     moses: o.Moses = None,
@@ -130,20 +125,13 @@ def subject_of(
     threads: o.Threads = 0,
 ) -> Subject:
     """Return what is analysed from the options; raise if there is not exactly one decoder."""
-    if (model is None) == (moses is None):
-        raise InputError("one decoder is wanted", remedy="name MODEL or --moses INI")
-    o.one_of("kind", kind, tuple(KINDS))
+    check_model(model, moses, kind)
     measured = get_metric(metric)
     folder = None if run is None else RunDirectory(run).open()
     files = list(weights or ([] if folder is None else [folder.weights_file]))
     given = {str(file): read_weights(file) for file in files}
     templates = [name for each in given.values() for name in templates_of(each)]
-    with busy("loading"):
-        if moses is not None:
-            loaded = Model.of_moses(moses, cache, note)
-        else:
-            assert model is not None
-            loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
+    loaded = load_model(model, moses, kind, cache, templates)
     live = Live(
         loaded,
         *texts(source, reference),

@@ -174,6 +174,17 @@ def progress(*columns: ProgressColumn, hidden: bool = False) -> Progress:
     )
 
 
+def counter(*, hidden: bool = False) -> Progress:
+    """Return a bar that counts what a task has done."""
+    return progress(
+        TextColumn("{task.description}", style="bold", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        hidden=hidden,
+    )
+
+
 class Watch:
     """A listener that shows the progress of a tuning run.
 

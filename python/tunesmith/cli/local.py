@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, progress, sentences, table
+from tunesmith.cli.console import busy, counter, emit, note, out, sentences, table
+from tunesmith.cli.loading import check_model, load_model
 from tunesmith.cli.tune import texts
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.translation import KINDS, Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import Engine
-from tunesmith.errors import InputError
 from tunesmith.local import Index
 from tunesmith.local.index import LENGTH
 from tunesmith.spaces.reading import read_weights
@@ -25,22 +25,10 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 Folder = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")]
-ModelFolder = Annotated[
-    Path | None, typer.Argument(metavar="MODEL", help="A model directory of tunesmith train.")
-]
 Data = Annotated[
     tuple[Path, Path],
     typer.Option(
         "--data", metavar="SRC TGT", help="Source text and its translation, line by line."
-    ),
-]
-WeightsFile = Annotated[
-    Path | None,
-    o.option(
-        "--weights -w",
-        "FILE",
-        "TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
-        o.MODEL,
     ),
 ]
 Tokenized = Annotated[
@@ -59,13 +47,13 @@ Tokenized = Annotated[
 def build(
     out_: Annotated[Path, o.option("--out -o", "INDEX", "Folder to make.")],
     data: Data,
-    model: ModelFolder = None,
+    model: o.Model = None,
     k: Annotated[int, o.option("--k", "K", "Length of the lists.", min=1)] = LENGTH,
     threads: o.Threads = 0,
     json: o.Json = False,
     kind: o.Kind = None,
     search: o.Search = None,
-    weights: WeightsFile = None,
+    weights: o.DecoderWeights = None,
     moses: o.Moses = None,
     cache: o.Cache = None,
     tokenized: Tokenized = False,
@@ -78,14 +66,8 @@ def build(
     """
     sources, references = texts(data[0], [data[1]])
     translator = _translator(model, moses, kind, weights, search, cache, tokenized)
-    with progress(
-        TextColumn("decoding", style="bold"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        hidden=json,
-    ) as bar:
-        task = bar.add_task("", total=len(sources))
+    with counter(hidden=json) as bar:
+        task = bar.add_task("decoding", total=len(sources))
         index = Index.build(
             out_,
             translator,
@@ -106,12 +88,12 @@ def build(
 def add(
     index: Folder,
     data: Data,
-    model: ModelFolder = None,
+    model: o.Model = None,
     threads: o.Threads = 0,
     json: o.Json = False,
     kind: o.Kind = None,
     search: o.Search = None,
-    weights: WeightsFile = None,
+    weights: o.DecoderWeights = None,
     moses: o.Moses = None,
     cache: o.Cache = None,
     tokenized: Tokenized = False,
@@ -219,18 +201,11 @@ def _translator(
     cache: Path | None,
     tokenized: bool,
 ) -> Translator:
-    if (model is None) == (moses is None):
-        raise InputError("one model is wanted", remedy="name MODEL or --moses INI, one of them")
-    o.one_of("kind", kind, tuple(KINDS))
+    check_model(model, moses, kind)
     settings = o.numbers(search)
     given = None if weights is None else read_weights(weights)
-    with busy("loading"):
-        if moses is not None:
-            loaded = Model.of_moses(moses, cache, note)
-        else:
-            assert model is not None
-            named = [] if given is None else templates_of(given)
-            loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
+    named = [] if given is None else templates_of(given)
+    loaded = load_model(model, moses, kind, cache, named)
     if given is None and not loaded.tuned:
         note("these weights are not tuned; --weights names better ones")
     return loaded.translator(given, settings, tokenized=tokenized)

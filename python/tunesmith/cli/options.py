@@ -216,6 +216,19 @@ Kind = Annotated[
 Moses = Annotated[
     Path | None, option("--moses", "INI", "A configuration of Moses, in place of MODEL.", MODEL)
 ]
+DecoderWeights = Annotated[
+    Path | None,
+    option(
+        "--weights -w",
+        "FILE",
+        "TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
+        MODEL,
+    ),
+]
+TokenizedText = Annotated[
+    bool,
+    flag("--tokenized", "Source and references are already words of the model.", MODEL),
+]
 Search = Annotated[
     list[str] | None,
     option("--search", "KEY=VALUE", "A setting of the search, such as pop_limit=1000.", MODEL),

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import busy, emit, note, out, progress, table
+from tunesmith.cli.console import counter, emit, note, out, table
+from tunesmith.cli.loading import check_model, load_model
 from tunesmith.cli.tune import texts
 from tunesmith.decode import reaching
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.translation import KINDS, Model
-from tunesmith.errors import InputError
 from tunesmith.runs import RunDirectory
 from tunesmith.spaces.reading import read_weights
 
@@ -75,15 +73,7 @@ def reachability(
     ] = None,
     moses: o.Moses = None,
     cache: o.Cache = None,
-    tokenized: Annotated[
-        bool,
-        typer.Option(
-            "--tokenized",
-            metavar="",
-            help="Source and references are already words of the model.",
-            rich_help_panel=o.MODEL,
-        ),
-    ] = False,
+    tokenized: o.TokenizedText = False,
 ) -> None:
     """Count the references that a phrase-based decoder could produce.
 
@@ -91,30 +81,17 @@ def reachability(
     (distortion_limit, phrase_limit, table_limit). If a reference cannot be
     reached, its longest reachable part from the beginning is counted.
     """
-    if (model is None) == (moses is None):
-        raise InputError("one model is wanted", remedy="name MODEL or --moses INI, one of them")
-    o.one_of("kind", kind, tuple(KINDS))
+    check_model(model, moses, kind)
     settings = o.numbers(search)
     folder = None if run is None else RunDirectory(run).open()
     file = weights if weights is not None or folder is None else folder.weights_file
     given = None if file is None else read_weights(file)
     lines, references = texts(source, reference)
-    with busy("loading"):
-        if moses is not None:
-            loaded = Model.of_moses(moses, cache, note)
-        else:
-            assert model is not None
-            named = [] if given is None else templates_of(given)
-            loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
+    named = [] if given is None else templates_of(given)
+    loaded = load_model(model, moses, kind, cache, named)
     translator = loaded.translator(given, settings, tokenized=tokenized)
-    with progress(
-        TextColumn("forcing", style="bold"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        hidden=json,
-    ) as bar:
-        task = bar.add_task("", total=sum(map(len, references)))
+    with counter(hidden=json) as bar:
+        task = bar.add_task("forcing", total=sum(map(len, references)))
         found = reaching.reachability(
             translator,
             lines,

@@ -79,10 +79,7 @@ def simulate(
     json: o.Json = False,
     moses: o.Moses = None,
     cache: o.Cache = None,
-    tokenized: Annotated[
-        bool,
-        o.flag("--tokenized", "Source and references are already words of the model.", o.MODEL),
-    ] = False,
+    tokenized: o.TokenizedText = False,
 ) -> None:
     """Predict the time of a pass, staleness and bytes moved for numbers of workers.
 

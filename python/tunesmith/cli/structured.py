@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from tunesmith.cli import options as o
-from tunesmith.cli.console import emit, note, out, progress, table, warn
+from tunesmith.cli.console import counter, emit, note, out, table, warn
 from tunesmith.errors import InputError
 from tunesmith.structured import (
     Model,
@@ -37,12 +36,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 LEARNING = "Learning"
-BAR = (
-    TextColumn("{task.description}", markup=False),
-    BarColumn(),
-    MofNCompleteColumn(),
-    TimeElapsedColumn(),
-)
 
 
 @app.command(
@@ -175,7 +168,7 @@ def train(
     examples = _examples(text, made)
     held = None if dev is None else _examples(dev, made)
     began = time.perf_counter()
-    with progress(*BAR) as bars:
+    with counter() as bars:
         bar = bars.add_task("pass 1", total=len(examples))
         number = 1
 
@@ -245,7 +238,7 @@ def apply_model(
     assert isinstance(task, Tagger | Parser)
     sentences = _sentences(text)
     given = [task.given(sentence) for sentence in sentences]
-    with progress(*BAR) as bars:
+    with counter() as bars:
         bar = bars.add_task("sentences", total=len(given))
         outputs = found.predict(
             given,

@@ -28,10 +28,14 @@ from tunesmith.cli.console import (
     tell_skipped,
     warn,
 )
+from tunesmith.cli.loading import load_model
+from tunesmith.decode.batches import Pace
 from tunesmith.decode.markup import MARKUP
 from tunesmith.decode.model_weights import templates_of, without_effect
 from tunesmith.decode.spread import SHARES, Spread
-from tunesmith.decode.translation import KINDS, Model, Pace, Translation, Translator
+from tunesmith.decode.translated import Translation
+from tunesmith.decode.translation import KINDS, Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError, WithoutEffect
 from tunesmith.formats import NbestWriter
@@ -74,15 +78,7 @@ def translate(
     ] = None,
     threads: o.Threads = 0,
     json: Annotated[bool, o.flag("--json", "One JSON object per line of text.")] = False,
-    weights: Annotated[
-        Path | None,
-        o.option(
-            "--weights -w",
-            "FILE",
-            "TOML, moses.ini, or lines of name and value; else weights.toml of the model.",
-            o.MODEL,
-        ),
-    ] = None,
+    weights: o.DecoderWeights = None,
     kind: o.Kind = None,
     search: o.Search = None,
     set_: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,
@@ -219,21 +215,17 @@ def translate(
     o.writable(nbest_out)
     settings = o.numbers(search)
     given = None if weights is None else read_weights(weights)
-    with busy("loading"):
-        if moses is not None:
-            loaded = Model.of_moses(moses, cache, note)
-        elif cdec_grammar is not None:
-            chosen = cdec_weights or weights
-            if lm is None or chosen is None:
-                raise InputError(
-                    "a grammar alone does not translate", remedy="give --lm and --cdec-weights too"
-                )
+    if cdec_grammar is not None:
+        chosen = cdec_weights or weights
+        if lm is None or chosen is None:
+            raise InputError(
+                "a grammar alone does not translate", remedy="give --lm and --cdec-weights too"
+            )
+        with busy("loading"):
             loaded = Model.of_cdec(cdec_grammar, lm, read_weights(chosen), cache, note)
-        else:
-            assert model is not None
-            # Turn templates on here, so that the files are loaded once.
-            named = [] if given is None else templates_of(given)
-            loaded = Model.load(model, kind, named=named)  # type: ignore[arg-type]
+    else:
+        named = [] if given is None else templates_of(given)
+        loaded = load_model(model, moses, kind, cache, named)
     if given is None and not loaded.tuned:
         note("these weights are not tuned; --weights names better ones")
     used = loaded.weights if given is None else given

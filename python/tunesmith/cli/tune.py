@@ -14,7 +14,6 @@ from tunesmith.cli import options as o
 from tunesmith.cli.console import (
     Watch,
     both,
-    busy,
     emit,
     fail,
     note,
@@ -23,14 +22,15 @@ from tunesmith.cli.console import (
     table,
     warn,
 )
+from tunesmith.cli.loading import load_model
 from tunesmith.cli.translate import tell_unknown
 from tunesmith.cli.verdict import show_verdict, tell_reports
 from tunesmith.decode.markup import refuse_lattice
-from tunesmith.decode.model_weights import Kind, templates_of
+from tunesmith.decode.model_weights import WEIGHTS, Kind, templates_of
 from tunesmith.decode.moses import read_config
 from tunesmith.decode.reaching import in_words
 from tunesmith.decode.templates import SETS
-from tunesmith.decode.translation import KINDS, WEIGHTS, Model
+from tunesmith.decode.translation import KINDS
 from tunesmith.engines import Engine
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import CHECKED, fingerprint
@@ -247,10 +247,7 @@ def tune(
             o.MODEL,
         ),
     ] = None,
-    tokenized: Annotated[
-        bool,
-        o.flag("--tokenized", "Source and references are already words of the model.", o.MODEL),
-    ] = False,
+    tokenized: o.TokenizedText = False,
     bound: o.Bound = None,
     fix: o.Fix = None,
     keep: o.Kept = None,
@@ -332,13 +329,9 @@ def tune(
             return Command(command, *texts(text, references), nbest, ini)
 
     else:
-        with busy("loading"):
-            if moses is not None:
-                loaded = Model.of_moses(moses, cache, note)
-            else:
-                assert model is not None
-                check_templates([] if start is None else templates_of(start), str(weights))
-                loaded = Model.load(model, kind, named=templates)  # type: ignore[arg-type]
+        if moses is None:
+            check_templates([] if start is None else templates_of(start), str(weights))
+        loaded = load_model(model, moses, kind, cache, templates)
         absent = loaded.absent
         if start is None:
             start = paper.start_of(loaded.weights, loaded.fixed)

@@ -1,5 +1,6 @@
 """Models that translate."""
 
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 
 __all__ = ["Model", "Translator"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from math import log
+from pathlib import Path
 from typing import Literal
 
 from tunesmith.decode.templates import TEMPLATES, template_of
+from tunesmith.errors import WithoutEffect, check_regular
 from tunesmith.training.model import check_templates
 from tunesmith.weights import Weights
 
@@ -48,6 +51,8 @@ _MARKS: dict[Kind, tuple[str, ...]] = {
     "phrase": ("phrases", "distortion"),
     "hiero": ("lm-unknown", "glue"),
 }
+WEIGHTS = "weights.toml"
+"""The weights file in a model directory, used if no other weights are given."""
 SHOWN_NAMES = 3
 """Maximum number of names in a message."""
 
@@ -110,3 +115,22 @@ def without_effect(names: Sequence[str], file: str | None, where: str | None) ->
         f"{place}weights without effect, because the model has no such features: {len(names):,}, "
         f"{', '.join(names[:SHOWN_NAMES])}{more} ({remedy})"
     )
+
+
+def own_weights(folder: Path, kind: Kind) -> Weights | None:
+    """Return the weights in a model directory, or None if there are none for this kind of rules."""
+    path = folder / WEIGHTS
+    check_regular(path)
+    if not path.is_file():
+        return None
+    weights = Weights.load(path)
+    found = kind_of(weights)
+    if found in (None, kind):
+        return weights
+    warnings.warn(
+        f"{path}: these weights were tuned for {found} rules and are not used for {kind} rules "
+        f"(tune for {kind} rules, too, and name the weights)",
+        WithoutEffect,
+        stacklevel=3,
+    )
+    return None

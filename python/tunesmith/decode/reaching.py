@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from tunesmith import _core
-from tunesmith.decode.translation import Pace, Translator
+from tunesmith.decode.batches import Pace
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 
 # Words by which sentences are grouped.

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tunesmith.decode.translation import Model, Translation, Translator
+from tunesmith.decode.translated import Translation
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import Engine, Worker, reads
 from tunesmith.errors import InputError
 from tunesmith.formats.base import Report

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from tunesmith import _core
@@ -40,6 +40,7 @@ __all__ = [
     "TemplateText",
     "Templates",
     "groups",
+    "members_of",
     "register",
     "template_of",
 ]
@@ -91,6 +92,12 @@ def template_of(name: str) -> str:
     if found is None or not found[1]:
         return DENSE
     return _BY_PREFIX.get(found[1], found[1])
+
+
+def members_of(names: Iterable[str]) -> set[str]:
+    """Return templates, with sets replaced by their members."""
+    sets = {known.name: known.templates for known in SETS}
+    return {each for name in names for each in sets.get(name, [name])}
 
 
 class Group(NamedTuple):

@@ -9,9 +9,10 @@ spread: the root of the mean variance within the lists in which a feature varies
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -46,19 +47,32 @@ class Learnt(NamedTuple):
     """An upper bound of the distance to the minimum; NaN if unknown."""
 
 
-class Update(Protocol):
+class Update(ABC):
     """An update that moves given weights by as much as its strength allows."""
 
-    @property
-    def strength(self) -> float:
-        """λ; 0 leaves the weights unchanged."""
-
+    @abstractmethod
     def learn(self, lists: _core.Blocks, start: Vector, bounds: Bounds | None = None) -> Learnt:
         """Return weights near the start; run in this thread, without the interpreter lock."""
 
+    def epochs(
+        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
+    ) -> Iterator[Epoch]:
+        """Yield one epoch with the weights that were learnt."""
+        del seed  # nothing is drawn
+        if state is not None:
+            return
+        found = task.crew.ask(_learn, self, task.clip(start))
+        yield Epoch(
+            1,
+            found.weights,
+            {"weights": found.weights},
+            {"updates": found.passes, "loss": found.objective, "spread_of_scores": found.spread},
+            last=True,
+        )
+
 
 @dataclass(frozen=True)
-class MarginUpdate:
+class MarginUpdate(Update):
     """Move the weights so that the oracle of each list wins by its gain (MBUU).
 
     min ½‖W - W_b‖² + λ/K Σ_j max_n (l_jn - W·Δh_jn), solved in the dual until the duality gap is
@@ -87,16 +101,9 @@ class MarginUpdate:
             )
         )
 
-    def epochs(
-        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
-    ) -> Iterator[Epoch]:
-        """Yield one epoch with the weights that were learnt."""
-        del seed  # nothing is drawn
-        yield from _one_epoch(self, task, start, state)
-
 
 @dataclass(frozen=True)
-class ErrorUpdate:
+class ErrorUpdate(Update):
     """Move the weights so that the expected gain of the lists grows (EBUU).
 
     min ½‖W - W_b‖² + λ/K Σ_j Σ_e Err(e) P_α(e | f_j; W), P_α ∝ exp(α W·h), Err = -gain, by
@@ -126,28 +133,6 @@ class ErrorUpdate:
                 self.passes,
             )
         )
-
-    def epochs(
-        self, task: Task, start: Vector, seed: int, state: SavedState | None = None
-    ) -> Iterator[Epoch]:
-        """Yield one epoch with the weights that were learnt."""
-        del seed  # nothing is drawn
-        yield from _one_epoch(self, task, start, state)
-
-
-def _one_epoch(
-    update: Update, task: Task, start: Vector, state: SavedState | None
-) -> Iterator[Epoch]:
-    if state is not None:
-        return
-    found = task.crew.ask(_learn, update, task.clip(start))
-    yield Epoch(
-        1,
-        found.weights,
-        {"weights": found.weights},
-        {"updates": found.passes, "loss": found.objective, "spread_of_scores": found.spread},
-        last=True,
-    )
 
 
 @reads

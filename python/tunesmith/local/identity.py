@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from tunesmith.decode.translation import Translator
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.files.fingerprint import CHECKED, fingerprint
 

@@ -19,7 +19,7 @@ from typing import Self, overload
 
 from tunesmith import _core
 from tunesmith.decode.spread import Spread
-from tunesmith.decode.translation import Translator
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import THREADS, Engine
 from tunesmith.errors import InputError
 from tunesmith.files.atomic import TEMPORARY

@@ -15,8 +15,10 @@ from time import perf_counter
 from typing import Protocol
 
 from tunesmith._core import Blocks
+from tunesmith.decode.batches import Pace, in_batches
 from tunesmith.decode.markup import without_tags
-from tunesmith.decode.translation import Pace, Translation, Translator, in_batches
+from tunesmith.decode.translated import Translation
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import Pool
 from tunesmith.formats.base import Report
 from tunesmith.local.index import Neighbour, Neighbours

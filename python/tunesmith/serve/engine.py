@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tunesmith.decode.model_weights import templates_of
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.serve.batching import How
 from tunesmith.serve.filters import Expected

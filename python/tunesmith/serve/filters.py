@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tunesmith._core import RuleTable
 from tunesmith.decode.model_weights import Kind
-from tunesmith.decode.translation import KINDS, Translator
+from tunesmith.decode.translation import KINDS
+from tunesmith.decode.translator import Translator
 from tunesmith.serve.settings import Feedback
 
 # Differences of so few words say nothing.

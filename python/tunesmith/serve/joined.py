@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tunesmith.decode.translation import Translator
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.local import Index, Local, LocalTranslation, LocalTranslator
 from tunesmith.local.translating import UNCHANGED, LocalWeights

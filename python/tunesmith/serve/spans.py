@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tunesmith._core import Derivation, Step
-from tunesmith.decode.translation import Translation, Translator
+from tunesmith.decode.translated import Translation
+from tunesmith.decode.translator import Translator
 from tunesmith.local import Neighbour
 from tunesmith.serve.examples import correction_of
 

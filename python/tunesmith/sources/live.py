@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tunesmith import _core
-from tunesmith.decode.translation import Model, Translator
+from tunesmith.decode.translation import Model
+from tunesmith.decode.translator import Translator
 from tunesmith.engines import THREADS, Crew, Engine, Pool, Worker, begins, reads
 from tunesmith.errors import InputError, no_feature
 from tunesmith.learn.selectors import Violations

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tunesmith import _core
-from tunesmith.decode.translation import Translator
+from tunesmith.decode.translator import Translator
 from tunesmith.errors import InputError
 from tunesmith.learn.selectors import Violations
 from tunesmith.sources.base import Source
