@@ -36,6 +36,11 @@ def test_a_string_is_one_reference(world: Path) -> None:
     assert Live(found.model, found.lines, texts).references == found.references
 
 
+def test_a_beam_prunes_by_scores_only_if_it_is_given_a_threshold(world: Path) -> None:
+    assert not source(world).prunes and not source(world, "hiero").prunes
+    assert source(world, settings={"threshold": 3.0}).prunes
+
+
 @pytest.mark.parametrize("kind", ["phrase", "hiero"])
 @pytest.mark.parametrize("preset", FOLLOWING)
 def test_every_online_preset_learns(world: Path, kind: Kind, preset: str) -> None:

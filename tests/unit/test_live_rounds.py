@@ -40,6 +40,12 @@ class Turning(Source):
         return Forests.of_lists(self.lists).prune(weights)
 
 
+class Pruning(Turning):
+    """The same, as if its beam had a threshold."""
+
+    prunes = True
+
+
 class Pointing(Proposing):
     """A tuner that proposes weights of which only the direction means something."""
 
@@ -47,7 +53,13 @@ class Pointing(Proposing):
 
 
 @pytest.mark.parametrize("forests", [False, True])
-def test_scores_stay_as_large_as_they_were_where_only_directions_are_tuned(forests: bool) -> None:
+@pytest.mark.parametrize(
+    ("tuner", "source", "scaled"),
+    [(Pointing, Turning, True), (Proposing, Pruning, True), (Proposing, Turning, False)],
+)
+def test_scores_stay_as_large_as_they_were_where_directions_are_tuned_or_a_beam_prunes(
+    forests: bool, tuner: type[Proposing], source: type[Turning], scaled: bool
+) -> None:
     chance = np.random.default_rng(2)
     features = chance.normal(size=(20, 4))
     features[:, 2] = np.repeat(np.arange(5), 4)
@@ -56,14 +68,15 @@ def test_scores_stay_as_large_as_they_were_where_only_directions_are_tuned(fores
     references = [[" ".join(chance.choice(list("abcdef"), 6))] for _ in range(5)]
     names = ["a", "b", "same", "rare"]
     lists = Pools.from_arrays(features, np.arange(0, 21, 4), names, texts, references)
-    tuner = Pointing({"a": 0.02, "b": -0.01, "same": 0.9, "rare": 0.03})
-    decodings = Decodings(tuner, Turning(lists), Setup(get_metric("bleu"), {}, {}, 1), 3)
+    proposed = {"a": 0.02, "b": -0.01, "same": 0.9, "rare": 0.03}
+    decodings = Decodings(tuner(proposed), source(lists), Setup(get_metric("bleu"), {}, {}, 1), 3)
     start = Weights({"a": 0.8, "b": -0.4, "same": -100.0, "rare": -100.0})
     kept = Decoded(start, lambda: Forests.of_lists(lists) if forests else lists)
     decodings.restore(start, [kept], {})
     step = decodings.step(start)
     assert step is not None
-    assert dict(step.weights) == pytest.approx({"a": 0.8, "b": -0.4, "same": -100.0, "rare": 1.2})
+    sized = {"a": 0.8, "b": -0.4, "same": -100.0, "rare": 1.2}
+    assert dict(step.weights) == pytest.approx(sized if scaled else proposed)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tunesmith.decode.moses_sections import SECTIONS, SHORT
 from tunesmith.decode.translation import Model
 from tunesmith.errors import InputError
 from tunesmith.lm import estimate
+from tunesmith.sources import Live
 from tunesmith.training.pipeline import Training, train
 from tunesmith.training.rules import RuleTable, export_moses, export_reordering
 
@@ -99,6 +101,12 @@ def test_settings_are_those_of_moses(ini: Path) -> None:
     assert (settings["distortion_limit"], settings["table_limit"]) == (-1, 5)
     ini.write_text(INI.replace("path=table", "table-limit=3 path=table"))
     assert read_config(ini).settings["table_limit"] == 3
+
+
+def test_the_threshold_of_moses_makes_sizes_of_weights_matter(ini: Path) -> None:
+    model = Model.of_moses(ini)
+    assert Live(model, ["das haus"], ["the house"]).prunes
+    assert not Live(model, ["das haus"], ["the house"], settings={"threshold": inf}).prunes
 
 
 def test_values_have_the_names_and_signs_of_moses(ini: Path) -> None:
