@@ -21,6 +21,7 @@ pytestmark = pytest.mark.torture
 
 # For each of the jobs below.
 KILLS = int(os.environ.get("TORTURE_KILLS", "20"))
+RAY = ("--engine", "ray", "--workers", "2")
 
 
 def tuning(name: str, world: Path, *words: object, kind: str = "phrase") -> Job:
@@ -96,6 +97,8 @@ def jobs(world: Path) -> dict[str, Job]:
         tuning("tune delay", world, *online, "--regime", "batch=5,delay=2"),
         tuning("tune mert", world, "-t", "mert", "--epochs", "4", "--set", "restarts=3"),
         tuning("tune kbmira", world, "-t", "kbmira", "--epochs", "4", kind="hiero"),
+        tuning("tune shards on Ray", world, *online, "--regime", "shards=2,mix=3", *RAY),
+        tuning("tune mert on Ray", world, "-t", "mert", "--epochs", "4", *RAY),
         reranking("rerank mert", world, "-t", "mert", "--set", "restarts=30", "--seeds", "2"),
         reranking("rerank mira", world, "-t", "mira", "--seeds", "2", "--folds", "2"),
         training(world),
@@ -109,6 +112,9 @@ NAMES = (
     *("rerank mert", "rerank mira", "train", "local build"),
 )
 
+# Ray takes seconds to start, so its drivers are killed less often.
+ON_RAY, RAY_KILLS = ("tune shards on Ray", "tune mert on Ray"), max(KILLS // 4, 1)
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_command_ends_with_the_same_files(
@@ -117,6 +123,17 @@ def test_a_killed_command_ends_with_the_same_files(
     record_property("times", KILLS)
     ends, after = kill_often(jobs(world)[name], tmp_path, KILLS)
     told = f"{KILLS} kills, {after} with something to go on from"
+    print(f"{name}: {told}, {ends} runs to the end, all the same")
+
+
+@pytest.mark.parametrize("name", ON_RAY)
+def test_a_killed_driver_of_ray_ends_with_the_same_files(
+    world: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
+) -> None:
+    pytest.importorskip("ray")
+    record_property("times", RAY_KILLS)
+    ends, after = kill_often(jobs(world)[name], tmp_path, RAY_KILLS)
+    told = f"{RAY_KILLS} kills, {after} with something to go on from"
     print(f"{name}: {told}, {ends} runs to the end, all the same")
 
 
