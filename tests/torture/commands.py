@@ -28,6 +28,7 @@ PASSING = (".lock", "report.html", "checkpoint.npz")
 TIMES = ("time", "seconds", "decode_seconds", "optimise_seconds")
 
 Patches = Mapping[str, object]
+Record = Callable[[str, object], None]
 
 
 def seconds(name: str, usual: float) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from commands import SEED, chance, contents, seconds
+from commands import SEED, Record, chance, contents, seconds
 from faults import (
     COMMAND,
     Ended,
@@ -84,7 +84,6 @@ NAMES = (
     *("local build", "lm"),
 )
 Words = Callable[[Path], Sequence[object]]
-Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import chance, seconds
+from commands import Record, chance, seconds
 from running import tunesmith
 
 from tunesmith import Weights
@@ -299,7 +299,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files_are_refused_or_read(
-    ground: Path, name: str, record_property: Callable[[str, object], None]
+    ground: Path, name: str, record_property: Record
 ) -> None:
     dice = chance("fuzz", name)
     ends = list(fuzz(name, readers(ground, dice)[name], dice))

@@ -6,13 +6,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from commands import Job, chance, contents, kill_often
+from commands import Job, Record, chance, contents, kill_often
 from serving import process, write_model
 
 from tunesmith.serve.database import connect, open_store
@@ -118,7 +117,7 @@ ON_RAY, RAY_KILLS = ("tune shards on Ray", "tune mert on Ray"), max(KILLS // 4, 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_killed_command_ends_with_the_same_files(
-    world: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
+    world: Path, tmp_path: Path, name: str, record_property: Record
 ) -> None:
     record_property("times", KILLS)
     ends, after = kill_often(jobs(world)[name], tmp_path, KILLS)
@@ -128,7 +127,7 @@ def test_a_killed_command_ends_with_the_same_files(
 
 @pytest.mark.parametrize("name", ON_RAY)
 def test_a_killed_driver_of_ray_ends_with_the_same_files(
-    world: Path, tmp_path: Path, name: str, record_property: Callable[[str, object], None]
+    world: Path, tmp_path: Path, name: str, record_property: Record
 ) -> None:
     pytest.importorskip("ray")
     record_property("times", RAY_KILLS)
@@ -138,7 +137,7 @@ def test_a_killed_driver_of_ray_ends_with_the_same_files(
 
 
 def test_a_killed_service_keeps_what_it_acknowledged(
-    tmp_path: Path, record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Record
 ) -> None:
     """Corrections that were answered are there after every kill, once, with the same text."""
     record_property("times", KILLS)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import seconds
+from commands import Record, seconds
 from twins.toy import POOR
 
 from tunesmith import tune
@@ -73,7 +72,7 @@ def test_every_sentence_is_visited_once_in_each_pass(
     tmp_path: Path,
     steps: list[tuple[int, list[int]]],
     regime: str,
-    record_property: Callable[[str, object], None],
+    record_property: Record,
 ) -> None:
     model = Model.load(world / "model", "phrase")
     lines = (world / "dev.src").read_text().splitlines()

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Record
 from twins import asking
 from twins.lists import Array, learnable
 from twins.toy import POOR, make_world
@@ -142,7 +143,9 @@ def stations(cluster: Any) -> list[int]:
     return found
 
 
-def test_workers_killed_at_random_change_no_weight(cluster: Any, engine: Ray) -> None:
+def test_workers_killed_at_random_change_no_weight(
+    cluster: Any, engine: Ray, record_property: Record
+) -> None:
     lists = learnable(2, sentences=60)
     bins = Bins.of_lists(lists, (np.arange(60) // 3).tolist())
     spaces: dict[str, Spaces] = {"forests": Forests.of_lists(lists), "bins": bins}
@@ -162,6 +165,7 @@ def test_workers_killed_at_random_change_no_weight(cluster: Any, engine: Ray) ->
             for name, tuner in tuners.items():
                 assert np.array_equal(epochs(tuner, tasks[name], engine), wanted[name]), name
                 runs += 1
+    record_property("times", killer.kills)
     SURVIVED["worker killed"] += killer.kills
     SURVIVED["runs with killed workers"] += runs
     assert engine.replaced >= KILLS // 2
@@ -181,6 +185,7 @@ def test_workers_with_decoders_killed_at_random_change_no_weight(
     tmp_path_factory: pytest.TempPathFactory,
     preset: str,
     regime: str,
+    record_property: Record,
 ) -> None:
     folder = make_world(tmp_path_factory.mktemp("faults"))
     lines, references = (
@@ -204,10 +209,14 @@ def test_workers_with_decoders_killed_at_random_change_no_weight(
     with Killer(cluster, 2, 5.0) as killer:
         while killer.kills < 5:
             assert found(engine) == wanted
+    record_property("times", killer.kills)
     SURVIVED[f"worker with a decoder killed, {regime}"] += killer.kills
 
 
-def test_a_killed_node_changes_no_weight(cluster: Any, engine: Ray) -> None:
+def test_a_killed_node_changes_no_weight(
+    cluster: Any, engine: Ray, record_property: Record
+) -> None:
+    record_property("times", 2)
     task = task_of(learnable(2), "bleu", -5.0, 5.0)
     tuner = with_regime(make_tuner("mira", {"passes": 30}), "shards=3,mix=5")
     wanted, found = epochs(tuner, task, THREADS), []
@@ -224,7 +233,10 @@ def test_a_killed_node_changes_no_weight(cluster: Any, engine: Ray) -> None:
     assert engine.replaced > before
 
 
-def test_workers_that_hang_change_no_weight(cluster: Any, engine: Ray) -> None:
+def test_workers_that_hang_change_no_weight(
+    cluster: Any, engine: Ray, record_property: Record
+) -> None:
+    record_property("times", 3)
     task = task_of(learnable(2), "bleu", -5.0, 5.0)
     tuner = with_regime(make_tuner("mira", {"passes": 12}), "shards=3,mix=5")
     wanted, found = epochs(tuner, task, THREADS), []
