@@ -169,10 +169,11 @@ def bitext(
         )
     size = sum(path.stat().st_size for path in model.files)
     outcome.notes.append(
-        f"adagrad (λ = {L1}), templates of green2013, lists of {LIST}. The model has {size / MB:.0f} MB, "
-        "which the workers of a machine share where files are mapped. Memory is what a process "
-        "has of its own, before it was sent the task and after the last pass. Seconds are those of "
-        "passes with the decoding that scores them; simulated ones are without it"
+        f"adagrad (λ = {L1}), templates of green2013, lists of {LIST}. The model has "
+        f"{size / MB:.0f} MB, which the workers of a machine share where files are mapped. Memory "
+        "is what a process has of its own, before it was sent the task and after the last pass. "
+        "Seconds are those of passes with the decoding that scores them; simulated ones are "
+        "without it"
     )
     return outcome
 
