@@ -307,8 +307,7 @@ class Decodings:
         return choice, Decoded(weights, None if found is None else partial(_same, found))
 
     def _scaled(self, task: Task, weights: Vector, start: Vector, gain: float) -> Vector:
-        """Return weights of the size at the start, where their size is of no use to the tuner, or
-        would make the decoder's beam narrower.
+        """Return weights of the size at the start, where size is not tuned or narrows the beam.
 
         Weights of features that never vary have no size and keep their value.
         """
